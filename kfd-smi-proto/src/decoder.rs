@@ -1,0 +1,373 @@
+//! Chunks in, lines out: [`Decoder`].
+
+use core::ops::Range;
+
+use heapless::Vec;
+use memchr::memchr;
+
+use crate::error::{ParseError, ParseErrorKind};
+use crate::event::Event;
+use crate::field::GpuId;
+use crate::grammar::leading_id;
+use crate::line::{Line, MAX_LINE, Part};
+use crate::trust::TrustTracker;
+
+/// Puts lines together from chunks of any size, in a buffer of `N` bytes of its own.
+///
+/// ```
+/// # use std::io::Read;
+/// # fn main() -> std::io::Result<()> {
+/// # let mut source: &[u8] = b"9 14601738586508 -152990 1ea0 2\na 14601738599999 -152990 1ea0\n4 1 ";
+/// # let mut events = 0;
+/// use kfd_smi_proto::Decoder;
+///
+/// let mut decoder: Decoder = Decoder::new();
+/// loop {
+///     let n = source.read(decoder.buffer())?;
+///     if n == 0 {
+///         break;
+///     }
+///     decoder.advance(n);
+///     while let Some(line) = decoder.next_line() {
+///         // … line.event …
+/// #       events += usize::from(line.event.is_ok());
+///     }
+/// }
+/// while let Some(line) = decoder.finish() {
+///     // … the last line, if it has no newline …
+/// #   events += usize::from(line.event.is_ok());
+/// }
+/// # assert_eq!(events, 3);
+/// # Ok(())
+/// # }
+/// ```
+///
+/// # Contract
+///
+/// * However the input is cut into chunks, down to one byte, the same lines come out.
+/// * After [`next_line`](Self::next_line) has returned `None`, [`buffer`](Self::buffer) is never empty.
+/// * A line that does not fit into `N` bytes with its newline comes out in pieces of `N` bytes (the last is
+///   shorter), marked as such in [`Line::part`]. All pieces are
+///   [`LineTooLong`](ParseErrorKind::LineTooLong); they count as one malformed line.
+/// * Lines and pieces, with their newlines, put together are the input.
+/// * It takes any bytes and never panics; after garbage, the next line is read like any other.
+///
+/// `N` is at least 128, which holds the longest line that any kernel can print; 4097 and more hold every line that
+/// can be an event. The default holds a full buffer of the kernel (8192 bytes) besides.
+#[derive(Clone, Debug)]
+pub struct Decoder<const N: usize = 16384> {
+    /// Empty until the buffer is first lent, from then on all `N` bytes.
+    bytes: Vec<u8, N>,
+    /// What was not handed out yet: `bytes[start..end]`.
+    start: usize,
+    end: usize,
+    /// There is no newline in `bytes[start..searched]`.
+    searched: usize,
+    /// Where `bytes[start]` stands in the input.
+    offset: u64,
+    /// Whether the bytes at `start` go on with a line of which pieces were handed out.
+    within_line: bool,
+    /// Where in the input the source was last seen empty.
+    drained_at: Option<u64>,
+    trust: TrustTracker,
+}
+
+/// A line found in the buffer.
+struct Cut {
+    range: Range<usize>,
+    terminated: bool,
+    part: Part,
+}
+
+impl<const N: usize> Decoder<N> {
+    /// A decoder for lines of an unknown file descriptor, such as a log.
+    #[must_use]
+    pub const fn new() -> Self {
+        Self::with_trust(TrustTracker::new())
+    }
+
+    /// A decoder for the lines of this GPU's file descriptor: those of another GPU are marked as
+    /// [foreign](crate::Trust::is_foreign).
+    #[must_use]
+    pub const fn for_gpu(gpu: GpuId) -> Self {
+        Self::with_trust(TrustTracker::for_gpu(gpu))
+    }
+
+    const fn with_trust(trust: TrustTracker) -> Self {
+        const { assert!(N >= 128, "a decoder needs 128 bytes or more: no kernel prints a longer line") }
+        Self {
+            bytes: Vec::new(),
+            start: 0,
+            end: 0,
+            searched: 0,
+            offset: 0,
+            within_line: false,
+            drained_at: None,
+            trust,
+        }
+    }
+
+    /// The free part of the buffer, to read into; then call [`advance`](Self::advance).
+    ///
+    /// It is as large as it can be, and empty only while lines wait to be taken.
+    pub fn buffer(&mut self) -> &mut [u8] {
+        if self.bytes.len() < N {
+            // It cannot fail: `N` is the capacity.
+            _ = self.bytes.resize_default(N);
+        }
+        if self.start > 0 {
+            self.bytes.copy_within(self.start..self.end, 0);
+            self.end = self.end.saturating_sub(self.start);
+            self.searched = self.searched.saturating_sub(self.start);
+            self.start = 0;
+        }
+        self.bytes.get_mut(self.end..).unwrap_or_default()
+    }
+
+    /// The first `n` bytes of the free part were filled. More than it holds are taken as all of it.
+    pub fn advance(&mut self, n: usize) {
+        self.end = self.end.saturating_add(n).min(self.bytes.len());
+    }
+
+    /// Copies as many of the bytes into the buffer as it has room for, and tells how many.
+    ///
+    /// ```
+    /// # let chunk = b"3 1\n4 1\n";
+    /// let mut decoder: kfd_smi_proto::Decoder = kfd_smi_proto::Decoder::new();
+    /// let mut rest = chunk.as_slice();
+    /// while !rest.is_empty() {
+    ///     rest = &rest[decoder.feed(rest)..];
+    ///     while let Some(line) = decoder.next_line() {
+    ///         assert!(line.event.is_ok());
+    ///     }
+    /// }
+    /// ```
+    pub fn feed(&mut self, bytes: &[u8]) -> usize {
+        let free = self.buffer();
+        let fed = free.len().min(bytes.len());
+        if let (Some(free), Some(bytes)) = (free.get_mut(..fed), bytes.get(..fed)) {
+            free.copy_from_slice(bytes);
+        }
+        self.advance(fed);
+        fed
+    }
+
+    /// The source was seen empty behind the bytes given so far: a read of the driver's file descriptor failed
+    /// with `EAGAIN`.
+    ///
+    /// The driver inserts each event whole, so what comes next begins a new one: the line that begins there is
+    /// [`drained_before`](Line::drained_before) and no rest of a name (see [`Trust`](crate::Trust)). If the bytes given so far
+    /// end within a line, no line begins there and nothing changes.
+    pub const fn source_drained(&mut self) {
+        let held = self.end.saturating_sub(self.start);
+        self.drained_at = Some(self.offset.saturating_add(held as u64));
+    }
+
+    /// The next line with a newline, or the next piece of one that does not fit; `None` asks for more bytes.
+    pub fn next_line(&mut self) -> Option<Line<'_>> {
+        let cut = self.cut()?;
+        Some(self.line(cut))
+    }
+
+    /// After the end of the input: what [`next_line`](Self::next_line) gives, then the last line if it has no
+    /// newline, then `None`.
+    pub fn finish(&mut self) -> Option<Line<'_>> {
+        let cut = match self.cut() {
+            Some(cut) => cut,
+            None if self.start < self.end || self.within_line => {
+                let part = if self.within_line { Part::Last } else { Part::Whole };
+                Cut { range: self.start..self.end, terminated: false, part }
+            }
+            None => return None,
+        };
+        Some(self.line(cut))
+    }
+
+    fn cut(&mut self) -> Option<Cut> {
+        let (whole_or_last, first_or_middle) =
+            if self.within_line { (Part::Last, Part::Middle) } else { (Part::Whole, Part::First) };
+        let unsearched = self.bytes.get(self.searched..self.end)?;
+        if let Some(found) = memchr(b'\n', unsearched) {
+            let newline = self.searched.saturating_add(found);
+            return Some(Cut { range: self.start..newline, terminated: true, part: whole_or_last });
+        }
+        self.searched = self.end;
+        // The length of a piece must not depend on the chunks: only a buffer filled by one line is cut.
+        (self.start == 0 && self.end == N).then_some(Cut {
+            range: 0..N,
+            terminated: false,
+            part: first_or_middle,
+        })
+    }
+
+    fn line(&mut self, cut: Cut) -> Line<'_> {
+        let Cut { range, terminated, part } = cut;
+        let offset = self.offset;
+        self.start = range.end.saturating_add(usize::from(terminated));
+        self.searched = self.start;
+        self.offset = offset.saturating_add(self.start.saturating_sub(range.start) as u64);
+        self.within_line = !part.ends();
+
+        let drained_before = part.begins() && self.drained_at == Some(offset);
+        if drained_before {
+            self.trust.source_drained();
+        }
+        let bytes = self.bytes.get(range).unwrap_or_default();
+        let event = match part {
+            Part::Whole => Event::parse(bytes),
+            _ => Err(Self::too_long(bytes, part)),
+        };
+        // A line in pieces is longer than any name: its first piece ends the budget, and the others find none.
+        let trust = self.trust.judge(bytes, &event);
+        Line { bytes, offset, event, trust, terminated, part, drained_before }
+    }
+
+    fn too_long(bytes: &[u8], part: Part) -> ParseError {
+        let id = if part == Part::First { leading_id(bytes) } else { None };
+        ParseError { kind: ParseErrorKind::LineTooLong, id, offset: N.min(MAX_LINE) }
+    }
+}
+
+impl<const N: usize> Default for Decoder<N> {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    extern crate std;
+    use super::*;
+    use std::vec;
+    use std::vec::Vec;
+
+    /// Everything that a line has besides its event, owned.
+    type Seen = (Vec<u8>, u64, bool, Part);
+
+    fn seen(line: &Line<'_>) -> Seen {
+        (line.bytes.to_vec(), line.offset, line.terminated, line.part)
+    }
+
+    fn decode<const N: usize>(input: &[u8], chunk: usize) -> Vec<Seen> {
+        let mut decoder = Decoder::<N>::new();
+        let mut lines = vec![];
+        for mut chunk in input.chunks(chunk) {
+            while !chunk.is_empty() {
+                chunk = &chunk[decoder.feed(chunk)..];
+                while let Some(line) = decoder.next_line() {
+                    lines.push(seen(&line));
+                }
+                assert!(!decoder.buffer().is_empty());
+            }
+        }
+        while let Some(line) = decoder.finish() {
+            lines.push(seen(&line));
+        }
+        lines
+    }
+
+    #[test]
+    fn every_chunk_size_gives_the_same_lines() {
+        let mut input = b"3 1\n\n9 1 -2 3 4\n".to_vec();
+        for length in [126, 127, 128, 129, 255, 256, 257, 1000] {
+            input.extend(vec![b'x'; length]);
+            input.push(b'\n');
+        }
+        input.extend(b"3 1 cut");
+        let whole = decode::<128>(&input, input.len());
+        for chunk in 1..input.len() {
+            assert_eq!(decode::<128>(&input, chunk), whole, "chunks of {chunk}");
+        }
+    }
+
+    #[test]
+    fn a_line_that_does_not_fit_comes_in_pieces() {
+        let piece = |bytes: usize, offset, terminated, part| (vec![b'x'; bytes], offset, terminated, part);
+        let fits = [vec![b'x'; 127], b"\n".to_vec()].concat();
+        assert_eq!(decode::<128>(&fits, 1), [piece(127, 0, true, Part::Whole)]);
+        let exact = [vec![b'x'; 128], b"\n".to_vec()].concat();
+        assert_eq!(
+            decode::<128>(&exact, 7),
+            [piece(128, 0, false, Part::First), piece(0, 128, true, Part::Last)]
+        );
+        assert_eq!(
+            decode::<128>(&[b'x'; 300], 300),
+            [
+                piece(128, 0, false, Part::First),
+                piece(128, 128, false, Part::Middle),
+                piece(44, 256, false, Part::Last)
+            ]
+        );
+        assert_eq!(
+            decode::<128>(&[b'x'; 128], 300),
+            [piece(128, 0, false, Part::First), piece(0, 128, false, Part::Last)]
+        );
+    }
+
+    #[test]
+    fn pieces_are_too_long_and_the_next_line_is_read() {
+        let mut decoder = Decoder::<128>::new();
+        let input = [b"5 ".as_slice(), &[b'x'; 200], b"\n3 1\n"].concat();
+        assert_eq!(decoder.feed(&input), 128);
+        let error = decoder.next_line().unwrap().event.unwrap_err();
+        assert_eq!((error.kind, error.offset), (ParseErrorKind::LineTooLong, 128));
+        assert_eq!(error.id, Some(crate::EventId::MIGRATE_START));
+        assert!(decoder.next_line().is_none());
+        decoder.feed(&input[128..]);
+        let error = decoder.next_line().unwrap().event.unwrap_err();
+        assert_eq!((error.kind, error.id), (ParseErrorKind::LineTooLong, None));
+        assert!(matches!(decoder.next_line().unwrap().event, Ok(Event::GpuPreReset(_))));
+        assert!(decoder.finish().is_none());
+    }
+
+    #[test]
+    fn advance_is_clamped() {
+        let mut decoder = Decoder::<128>::new();
+        decoder.advance(5);
+        assert!(decoder.next_line().is_none());
+        decoder.buffer().fill(b'\n');
+        decoder.advance(usize::MAX);
+        for offset in 0..128 {
+            assert_eq!(decoder.next_line().unwrap().offset, offset);
+        }
+        assert!(decoder.next_line().is_none());
+        assert_eq!(decoder.buffer().len(), 128);
+    }
+
+    #[test]
+    fn a_full_buffer_takes_nothing_until_lines_are_taken() {
+        let mut decoder = Decoder::<128>::new();
+        assert_eq!(decoder.feed(&[b'\n'; 200]), 128);
+        assert_eq!(decoder.feed(b"x"), 0);
+        assert!(decoder.next_line().is_some());
+        assert_eq!(decoder.feed(b"xy"), 1);
+    }
+
+    #[test]
+    fn a_name_does_not_reach_past_an_empty_source() {
+        let forgeable = |drained: bool, held: &[u8]| {
+            let mut decoder = Decoder::<128>::new();
+            decoder.feed(b"1 5:a\n");
+            decoder.feed(held);
+            if drained {
+                decoder.source_drained();
+            }
+            decoder.feed(b"3 1\n");
+            decoder.next_line().unwrap();
+            let line = decoder.next_line().unwrap();
+            (line.trust.is_forgeable(), line.drained_before)
+        };
+        assert_eq!(forgeable(false, b""), (true, false));
+        assert_eq!(forgeable(true, b""), (false, true));
+        // The source was empty within the line: where the line began, nothing was seen.
+        assert_eq!(forgeable(true, b"x"), (true, false));
+    }
+
+    #[test]
+    fn lines_of_another_gpu_are_foreign() {
+        let mut decoder = Decoder::<128>::for_gpu(GpuId(0xfc7d));
+        decoder.feed(b"9 1 -2 fc7d 4\n9 1 -2 1 4\n");
+        assert!(decoder.next_line().unwrap().trust.is_trusted());
+        assert!(decoder.next_line().unwrap().trust.is_foreign());
+    }
+}

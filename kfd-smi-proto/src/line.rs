@@ -1,0 +1,177 @@
+//! The one item that everything yields: [`Line`].
+
+use core::iter::FusedIterator;
+
+use memchr::memchr;
+
+use crate::error::ParseError;
+use crate::event::Event;
+use crate::trust::{Trust, TrustTracker};
+
+/// The longest line that is read as an event, in bytes, its newline not counted.
+///
+/// Kernels print at most 120 bytes, and 96 in practice. A longer line is
+/// [`LineTooLong`](crate::ParseErrorKind::LineTooLong), whatever it begins with.
+pub const MAX_LINE: usize = 4096;
+
+/// What stands between two newlines, and what it says.
+///
+/// A line is bounded by its newlines alone. Nothing in `event` depends on the bytes before or behind it; only
+/// `trust` does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
+#[cfg_attr(feature = "defmt", derive(defmt::Format))]
+#[non_exhaustive]
+pub struct Line<'a> {
+    /// The bytes without the newline.
+    pub bytes: &'a [u8],
+    /// Where the first of them stands in the input, from 0.
+    pub offset: u64,
+    /// The event, or what was wrong with the line.
+    pub event: Result<Event<'a>, ParseError>,
+    /// Whether a process could have made the line up.
+    pub trust: Trust,
+    /// Whether a newline follows. Without one, a last line can have been cut in the middle of a field.
+    pub terminated: bool,
+    /// Whether these are all the bytes of the line.
+    pub part: Part,
+    /// Whether the source was seen empty just before this line: see
+    /// [`Decoder::source_drained`](crate::Decoder::source_drained).
+    pub drained_before: bool,
+}
+
+/// How much of a line a [`Line`] holds.
+///
+/// Only a [`Decoder`](crate::Decoder) cuts lines, those that its buffer does not hold. All the pieces of one
+/// are [`LineTooLong`](crate::ParseErrorKind::LineTooLong), and together they count as one malformed line.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
+#[cfg_attr(feature = "defmt", derive(defmt::Format))]
+#[expect(clippy::exhaustive_enums, reason = "there is no fifth way to cut")]
+pub enum Part {
+    /// All of it.
+    Whole,
+    /// The first piece.
+    First,
+    /// A piece that is neither the first nor the last.
+    Middle,
+    /// The last piece. It can be empty.
+    Last,
+}
+
+impl Part {
+    /// Whether a line begins here.
+    #[must_use]
+    pub const fn begins(self) -> bool {
+        matches!(self, Self::Whole | Self::First)
+    }
+
+    /// Whether a line ends here. Count these, and you count lines.
+    #[must_use]
+    pub const fn ends(self) -> bool {
+        matches!(self, Self::Whole | Self::Last)
+    }
+}
+
+/// Reads one line, with or without its newline. What stands behind a newline is not looked at.
+///
+/// The line stands alone, so it is never forgeable: see [`lines`] and [`Decoder`](crate::Decoder) for several.
+///
+/// ```
+/// use kfd_smi_proto::{Event, parse_line};
+///
+/// let line = parse_line(b"3 1 job hang\n");
+/// assert!(line.terminated);
+/// assert_eq!(line.bytes, b"3 1 job hang");
+/// assert!(matches!(line.event, Ok(Event::GpuPreReset(_))));
+///
+/// assert!(parse_line(b"3 one").event.is_err());
+/// ```
+#[must_use]
+pub fn parse_line(bytes: &[u8]) -> Line<'_> {
+    let (bytes, terminated) = match split_line(bytes) {
+        Some((line, _)) => (line, true),
+        None => (bytes, false),
+    };
+    let event = Event::parse(bytes);
+    let trust = TrustTracker::new().judge(bytes, &event);
+    Line { bytes, offset: 0, event, trust, terminated, part: Part::Whole, drained_before: false }
+}
+
+/// Iterates over the lines of a whole log, without copying.
+///
+/// A last line without newline comes like the others, with `terminated` false. An empty input has no line.
+///
+/// ```
+/// let log = b"1 2559e:my app\n\nf what is this?\n3 1";
+/// let lines: Vec<_> = kfd_smi_proto::lines(log).collect();
+/// assert_eq!(lines.len(), 4);
+/// assert!(lines[1].event.is_err());
+/// assert_eq!(lines[2].offset, 16);
+/// assert!(!lines[3].terminated);
+/// ```
+pub fn lines(bytes: &[u8]) -> Lines<'_> {
+    Lines { rest: bytes, offset: 0, trust: TrustTracker::new() }
+}
+
+/// What [`lines`] returns.
+#[derive(Clone, Debug)]
+pub struct Lines<'a> {
+    rest: &'a [u8],
+    offset: u64,
+    trust: TrustTracker,
+}
+
+impl<'a> Iterator for Lines<'a> {
+    type Item = Line<'a>;
+
+    fn next(&mut self) -> Option<Line<'a>> {
+        if self.rest.is_empty() {
+            return None;
+        }
+        let mut line = parse_line(self.rest);
+        line.offset = self.offset;
+        line.trust = self.trust.judge(line.bytes, &line.event);
+        let used = line.bytes.len().saturating_add(usize::from(line.terminated));
+        self.rest = self.rest.get(used..).unwrap_or_default();
+        self.offset = self.offset.saturating_add(used as u64);
+        Some(line)
+    }
+}
+
+impl FusedIterator for Lines<'_> {}
+
+/// The bytes before the first newline, and those behind it.
+fn split_line(bytes: &[u8]) -> Option<(&[u8], &[u8])> {
+    let (line, rest) = bytes.split_at_checked(memchr(b'\n', bytes)?)?;
+    Some((line, rest.split_first()?.1))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::ParseErrorKind;
+
+    #[test]
+    fn lines_and_newlines_are_the_input() {
+        let log = b"3 1\n\n\0\n9 1 -2 3 4\xff\nlast";
+        let mut offset = 0_usize;
+        for line in lines(log) {
+            assert_eq!(line.offset, offset as u64);
+            assert_eq!(&log[offset..offset + line.bytes.len()], line.bytes);
+            offset += line.bytes.len() + usize::from(line.terminated);
+            assert_eq!(line.terminated, line.bytes != b"last");
+        }
+        assert_eq!(offset, log.len());
+        assert_eq!(lines(b"").count(), 0);
+        assert_eq!(lines(b"\n").count(), 1);
+    }
+
+    #[test]
+    fn one_line_ends_at_its_newline() {
+        assert_eq!(parse_line(b"3 1\n4 1\n").bytes, b"3 1");
+        assert_eq!(parse_line(b"").event.unwrap_err().kind, ParseErrorKind::EmptyLine);
+        assert!(!parse_line(b"").terminated);
+        assert!(parse_line(b"\n").terminated);
+    }
+}
