@@ -128,11 +128,9 @@ impl<'a> Arbitrary<'a> for QueueRestore<'a> {
 
 impl<'a> Arbitrary<'a> for DroppedEvents {
     fn arbitrary(u: &mut Unstructured<'a>) -> Result<Self> {
-        let (time, pid, count) = u.arbitrary()?;
         let id = *u.choose(&[Self::OLD_ID, Self::NEW_ID])?;
-        Self::new(id, time, pid, count)
-            .or_else(|_| Self::new(Self::NEW_ID, time, pid, count))
-            .map_err(|_| arbitrary::Error::IncorrectFormat)
+        let (time, pid, count) = u.arbitrary()?;
+        Self::new(id, time, pid, count).map_err(|_| arbitrary::Error::IncorrectFormat)
     }
 }
 

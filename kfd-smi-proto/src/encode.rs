@@ -105,12 +105,17 @@ impl Encoder<'_> {
 
     /// `"%llx"`
     pub(crate) fn hex(&mut self, value: impl Into<u64>) -> &mut Self {
-        self.digits(value.into(), 16)
+        self.digits(value.into(), 16, 1)
     }
 
     /// `"%lld"` of what is not negative.
     pub(crate) fn decimal(&mut self, value: impl Into<u64>) -> &mut Self {
-        self.digits(value.into(), 10)
+        self.digits(value.into(), 10, 1)
+    }
+
+    /// `"%0*lld"` of what is not negative.
+    pub(crate) fn padded(&mut self, value: u64, width: usize) -> &mut Self {
+        self.digits(value, 10, width)
     }
 
     /// `"%d"`
@@ -121,7 +126,7 @@ impl Encoder<'_> {
         self.decimal(value.unsigned_abs())
     }
 
-    fn digits(&mut self, value: u64, base: u64) -> &mut Self {
+    fn digits(&mut self, value: u64, base: u64, width: usize) -> &mut Self {
         // 2^64 has 20 decimal digits.
         let mut digits = [0; 20];
         let mut rest = value;
@@ -131,7 +136,7 @@ impl Encoder<'_> {
             *slot = if digit < 10 { b'0' | digit } else { digit.wrapping_add(b'a' - 10) };
             rest = rest.checked_div(base).unwrap_or_default();
             used = used.saturating_add(1);
-            if rest == 0 {
+            if rest == 0 && used >= width {
                 break;
             }
         }

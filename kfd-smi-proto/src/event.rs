@@ -152,7 +152,7 @@ impl<'a> Event<'a> {
             Self::QueueEviction(eviction) => Some(eviction.time),
             Self::QueueRestore(restore) => Some(restore.time),
             Self::UnmapFromGpu(unmap) => Some(unmap.time),
-            Self::DroppedEvents(dropped) => Some(dropped.time()),
+            Self::DroppedEvents(dropped) => Some(dropped.time),
             _ => None,
         }
     }

@@ -50,6 +50,8 @@
 #![no_std]
 #![forbid(unsafe_code)]
 #![deny(
+    clippy::alloc_instead_of_core,
+    clippy::std_instead_of_core,
     clippy::arithmetic_side_effects,
     clippy::exhaustive_enums,
     clippy::expect_used,

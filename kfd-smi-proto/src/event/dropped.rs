@@ -38,7 +38,8 @@ use crate::id::EventId;
 #[doc(alias = "KFD_SMI_EVENT_DROPPED_EVENT")]
 pub struct DroppedEvents {
     id: EventId,
-    time: BootNanos,
+    /// When.
+    pub time: BootNanos,
     /// The process whose events were lost.
     pub pid: Pid,
     /// How many.
@@ -59,12 +60,10 @@ impl DroppedEvents {
     ///
     /// # Errors
     ///
-    /// [`Inconsistent`] if the id is another one, or is the old one and the time is below 0.1 s: such a line
-    /// would be read as PROCESS_START.
+    /// [`Inconsistent`] if the id is another one.
     pub const fn new(id: EventId, time: BootNanos, pid: Pid, count: u32) -> Result<Self, Inconsistent> {
         match id {
-            Self::OLD_ID if time.nanos() >= 100_000_000 => Ok(Self { id, time, pid, count }),
-            Self::NEW_ID => Ok(Self { id, time, pid, count }),
+            Self::OLD_ID | Self::NEW_ID => Ok(Self { id, time, pid, count }),
             _ => Err(Inconsistent),
         }
     }
@@ -73,12 +72,6 @@ impl DroppedEvents {
     #[must_use]
     pub const fn id(&self) -> EventId {
         self.id
-    }
-
-    /// When.
-    #[must_use]
-    pub const fn time(&self) -> BootNanos {
-        self.time
     }
 
     /// Whether a line with this id and rest has the shape of the event.
@@ -96,7 +89,13 @@ impl DroppedEvents {
     }
 
     pub(crate) fn encode(&self, out: &mut Encoder<'_>) {
-        out.decimal(self.time.nanos()).literal(" -").signed(self.pid.0).literal(" ").decimal(self.count);
+        // With fewer digits, the line of the old id would be read as PROCESS_START.
+        let digits = if self.id == Self::OLD_ID { SHORTEST_TIME } else { 1 };
+        out.padded(self.time.nanos(), digits)
+            .literal(" -")
+            .signed(self.pid.0)
+            .literal(" ")
+            .decimal(self.count);
     }
 }
 
@@ -142,10 +141,11 @@ mod tests {
 
     #[test]
     fn what_would_be_read_otherwise_cannot_be_made() {
-        let time = |nanos| BootNanos::new(nanos).unwrap();
-        assert!(DroppedEvents::new(EventId(12), time(99_999_999), Pid(1), 2).is_err());
-        assert!(DroppedEvents::new(EventId(12), time(100_000_000), Pid(1), 2).is_ok());
-        assert!(DroppedEvents::new(EventId(14), time(0), Pid(1), 2).is_ok());
+        assert!(DroppedEvents::new(EventId(12), BootNanos::MAX, Pid(1), 2).is_ok());
+        assert!(DroppedEvents::new(EventId(14), BootNanos::MAX, Pid(1), 2).is_ok());
         assert!(DroppedEvents::new(EventId(13), BootNanos::MAX, Pid(1), 2).is_err());
+        assert_eq!(written(b"c 000000012 -1 5"), b"c 000000012 -1 5\n");
+        assert_eq!(written(b"c 0000123456789 -1 5"), b"c 123456789 -1 5\n");
+        assert_eq!(written(b"e 000000012 -1 5"), b"e 12 -1 5\n");
     }
 }

@@ -1,0 +1,164 @@
+//! What the user can say.
+
+use std::path::PathBuf;
+
+use anstream::ColorChoice;
+use clap::builder::PossibleValuesParser;
+use clap::{Args, Parser, Subcommand, ValueEnum};
+use kfd_smi_proto::{EventId, GpuId, PageSize};
+
+/// See what the AMD GPU driver just did: page faults, migrations, queue evictions, resets, throttling.
+#[derive(Debug, Parser)]
+#[command(version)]
+pub(crate) struct Cli {
+    /// When to use colours.
+    #[arg(long, global = true, value_enum, default_value_t = Color::Auto)]
+    pub(crate) color: Color,
+    #[command(subcommand)]
+    pub(crate) command: Command,
+}
+
+/// When to use colours.
+#[derive(Clone, Copy, Debug, ValueEnum)]
+pub(crate) enum Color {
+    /// On a terminal, unless NO_COLOR is set.
+    Auto,
+    /// Always.
+    Always,
+    /// Never.
+    Never,
+}
+
+impl From<Color> for ColorChoice {
+    fn from(color: Color) -> Self {
+        match color {
+            Color::Auto => Self::Auto,
+            Color::Always => Self::Always,
+            Color::Never => Self::Never,
+        }
+    }
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    /// Show the events of a log, on any machine.
+    Replay(Replay),
+}
+
+/// Show the events of a log, on any machine.
+///
+/// A log is what was read from the driver's file descriptor of one GPU, byte for byte. Lines that are no
+/// events are shown in their place with the reason, and counted on standard error.
+///
+/// Exit status: 0; 1 with --strict if a line was malformed or cut short; 2 if the usage was wrong or a file
+/// could not be read.
+#[derive(Debug, Args)]
+pub(crate) struct Replay {
+    /// The logs; `-` is standard input, which is also read if there is no FILE.
+    #[arg(value_name = "FILE")]
+    pub(crate) files: Vec<PathBuf>,
+    /// How to print.
+    #[arg(long, value_enum, default_value_t = Format::Human)]
+    pub(crate) format: Format,
+    #[command(flatten)]
+    pub(crate) select: Select,
+    /// Fail with status 1 if a line is malformed or the last one has no newline.
+    #[arg(long)]
+    pub(crate) strict: bool,
+    /// The page size of the machine that sent the events, in bytes or as 4K, 64K, 2M.
+    #[arg(long, value_name = "SIZE", default_value = "4096", value_parser = page_size)]
+    pub(crate) page_size: PageSize,
+}
+
+/// How events are printed.
+#[derive(Clone, Copy, Debug, ValueEnum)]
+pub(crate) enum Format {
+    /// One line for people.
+    Human,
+    /// One JSON object a line.
+    Json,
+    /// A header, then a row each (RFC 4180).
+    Csv,
+    /// The driver's own lines, byte for byte, control characters included.
+    Raw,
+}
+
+/// Which events are printed; each option narrows the choice.
+#[derive(Debug, Args)]
+pub(crate) struct Select {
+    /// Only these events, by name; `malformed` and `unknown` are names, too.
+    #[arg(long = "event", value_name = "NAME,…", value_delimiter = ',', value_parser = event_names())]
+    pub(crate) events: Vec<String>,
+    /// Only events of these processes.
+    #[arg(long = "pid", value_name = "PID,…", value_delimiter = ',')]
+    pub(crate) pids: Vec<u32>,
+    /// Only events on, from or to these GPUs: 0x1ea0 as in events, or decimal as in sysfs.
+    #[arg(long = "gpu", value_name = "GPU,…", value_delimiter = ',', value_parser = gpu_id)]
+    pub(crate) gpus: Vec<GpuId>,
+    /// Leave out lines that a process could have forged through its name.
+    #[arg(long)]
+    pub(crate) trusted_only: bool,
+}
+
+/// Every value of the key `event` in the JSON form.
+fn event_names() -> PossibleValuesParser {
+    let known = EventId::KNOWN.iter().filter_map(|id| id.name());
+    PossibleValuesParser::new(known.chain(["dropped_events", "unknown", "malformed"]))
+}
+
+fn gpu_id(text: &str) -> Result<GpuId, String> {
+    let id = match text.strip_prefix("0x") {
+        Some(digits) => u32::from_str_radix(digits, 16),
+        None => text.parse(),
+    };
+    id.map(GpuId).map_err(|_| {
+        if text.bytes().all(|byte| byte.is_ascii_hexdigit()) {
+            format!("expected a decimal number, or 0x{text} if it is hexadecimal")
+        } else {
+            "expected a GPU id such as 0x1ea0, or 7840 as sysfs prints it".to_owned()
+        }
+    })
+}
+
+fn page_size(text: &str) -> Result<PageSize, String> {
+    let (digits, unit) = match text.as_bytes() {
+        [digits @ .., b'k' | b'K'] => (digits, 1 << 10),
+        [digits @ .., b'm' | b'M'] => (digits, 1 << 20),
+        digits => (digits, 1),
+    };
+    str::from_utf8(digits)
+        .ok()
+        .and_then(|digits| digits.parse::<u64>().ok()?.checked_mul(unit))
+        .and_then(PageSize::new)
+        .ok_or_else(|| "expected a power of two, in bytes or with K or M behind it".to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clap::CommandFactory as _;
+
+    #[test]
+    fn the_command_line_is_consistent() {
+        Cli::command().debug_assert();
+    }
+
+    #[test]
+    fn a_gpu_is_hexadecimal_only_with_its_prefix() {
+        assert_eq!(gpu_id("0x1f4b"), Ok(GpuId(8011)));
+        assert_eq!(gpu_id("8011"), Ok(GpuId(8011)));
+        assert!(gpu_id("1f4b").unwrap_err().contains("0x1f4b"));
+        assert!(gpu_id("gfx").is_err());
+        assert!(gpu_id("0x100000000").is_err());
+    }
+
+    #[test]
+    fn a_page_size_is_a_power_of_two() {
+        assert_eq!(page_size("4096"), Ok(PageSize::FOUR_KIB));
+        assert_eq!(page_size("64K").map(PageSize::bytes), Ok(65536));
+        assert_eq!(page_size("2M").map(PageSize::bytes), Ok(2 << 20));
+        for wrong in ["", "0", "4095", "K", "-4096", "99999999999999999999M"] {
+            assert!(page_size(wrong).is_err(), "{wrong}");
+        }
+    }
+}

@@ -1,0 +1,58 @@
+//! The names of the Linux kernel's error numbers, whatever machine this runs on.
+
+/// The name of an errno, such as `ENOMEM` for 12.
+pub(crate) fn name(errno: u32) -> Option<&'static str> {
+    let name = NAMES.get(usize::try_from(errno).ok()?.checked_sub(1)?)?;
+    (!name.is_empty()).then_some(name)
+}
+
+/// `asm-generic/errno-base.h` and `asm-generic/errno.h`, from 1 on; 41 and 58 are not in use.
+#[rustfmt::skip]
+const NAMES: [&str; 133] = [
+    "EPERM", "ENOENT", "ESRCH", "EINTR", "EIO", "ENXIO", "E2BIG", "ENOEXEC", "EBADF", "ECHILD",
+    "EAGAIN", "ENOMEM", "EACCES", "EFAULT", "ENOTBLK", "EBUSY", "EEXIST", "EXDEV", "ENODEV", "ENOTDIR",
+    "EISDIR", "EINVAL", "ENFILE", "EMFILE", "ENOTTY", "ETXTBSY", "EFBIG", "ENOSPC", "ESPIPE", "EROFS",
+    "EMLINK", "EPIPE", "EDOM", "ERANGE", "EDEADLK", "ENAMETOOLONG", "ENOLCK", "ENOSYS", "ENOTEMPTY", "ELOOP",
+    "", "ENOMSG", "EIDRM", "ECHRNG", "EL2NSYNC", "EL3HLT", "EL3RST", "ELNRNG", "EUNATCH", "ENOCSI",
+    "EL2HLT", "EBADE", "EBADR", "EXFULL", "ENOANO", "EBADRQC", "EBADSLT", "", "EBFONT", "ENOSTR",
+    "ENODATA", "ETIME", "ENOSR", "ENONET", "ENOPKG", "EREMOTE", "ENOLINK", "EADV", "ESRMNT", "ECOMM",
+    "EPROTO", "EMULTIHOP", "EDOTDOT", "EBADMSG", "EOVERFLOW", "ENOTUNIQ", "EBADFD", "EREMCHG", "ELIBACC", "ELIBBAD",
+    "ELIBSCN", "ELIBMAX", "ELIBEXEC", "EILSEQ", "ERESTART", "ESTRPIPE", "EUSERS", "ENOTSOCK", "EDESTADDRREQ", "EMSGSIZE",
+    "EPROTOTYPE", "ENOPROTOOPT", "EPROTONOSUPPORT", "ESOCKTNOSUPPORT", "EOPNOTSUPP", "EPFNOSUPPORT", "EAFNOSUPPORT",
+    "EADDRINUSE", "EADDRNOTAVAIL", "ENETDOWN", "ENETUNREACH", "ENETRESET", "ECONNABORTED", "ECONNRESET", "ENOBUFS",
+    "EISCONN", "ENOTCONN", "ESHUTDOWN", "ETOOMANYREFS", "ETIMEDOUT", "ECONNREFUSED", "EHOSTDOWN", "EHOSTUNREACH",
+    "EALREADY", "EINPROGRESS", "ESTALE", "EUCLEAN", "ENOTNAM", "ENAVAIL", "EISNAM", "EREMOTEIO", "EDQUOT", "ENOMEDIUM",
+    "EMEDIUMTYPE", "ECANCELED", "ENOKEY", "EKEYEXPIRED", "EKEYREVOKED", "EKEYREJECTED", "EOWNERDEAD", "ENOTRECOVERABLE",
+    "ERFKILL", "EHWPOISON",
+];
+
+#[cfg(test)]
+mod tests {
+    use super::name;
+
+    #[test]
+    fn numbers_have_their_names() {
+        // One at each place where the two headers begin, skip or end.
+        for (errno, expected) in [
+            (1, "EPERM"),
+            (5, "EIO"),
+            (12, "ENOMEM"),
+            (22, "EINVAL"),
+            (34, "ERANGE"),
+            (35, "EDEADLK"),
+            (40, "ELOOP"),
+            (42, "ENOMSG"),
+            (57, "EBADSLT"),
+            (59, "EBFONT"),
+            (90, "EMSGSIZE"),
+            (110, "ETIMEDOUT"),
+            (125, "ECANCELED"),
+            (133, "EHWPOISON"),
+        ] {
+            assert_eq!(name(errno), Some(expected));
+        }
+        for unused in [0, 41, 58, 134, u32::MAX] {
+            assert_eq!(name(unused), None);
+        }
+    }
+}

@@ -1,0 +1,93 @@
+//! Prints records in the format asked for.
+
+use std::fmt;
+use std::io::{self, Write as _};
+use std::mem;
+
+use anstream::AutoStream;
+use kfd_smi_proto::{Line, PageSize};
+
+use crate::cli::{Color, Format};
+use crate::csv;
+use crate::human::Human;
+use crate::json;
+use crate::output::Output;
+use crate::record::Record;
+
+/// Where records go.
+#[derive(Debug)]
+pub(crate) enum Printer {
+    Human(Human, Output),
+    Json(Output),
+    Csv(Box<csv::Writer<Output>>),
+    Raw {
+        out: Output,
+        /// Whether the last line had no newline: it gets one if another line follows.
+        open: bool,
+    },
+}
+
+impl Printer {
+    pub(crate) fn new(format: Format, color: Color, page_size: PageSize) -> io::Result<Self> {
+        let out = Output::new();
+        Ok(match format {
+            Format::Human => {
+                let colored = match color.into() {
+                    anstream::ColorChoice::Auto => {
+                        AutoStream::choice(&io::stdout()) != anstream::ColorChoice::Never
+                    }
+                    choice => choice != anstream::ColorChoice::Never,
+                };
+                Self::Human(Human::new(page_size, colored), out)
+            }
+            Format::Json => Self::Json(out),
+            Format::Csv => Self::Csv(Box::new(csv::Writer::new(out)?)),
+            Format::Raw => Self::Raw { out, open: false },
+        })
+    }
+
+    /// Begins an input, where there are several.
+    pub(crate) fn begin(&mut self, name: &dyn fmt::Display) -> io::Result<()> {
+        match self {
+            Self::Human(_, out) => writeln!(out, "==> {name} <=="),
+            _ => Ok(()),
+        }
+    }
+
+    /// Prints a line, or one piece of a long one.
+    pub(crate) fn print(&mut self, line: &Line<'_>, record: &Record<'_>) -> io::Result<()> {
+        self.write(line, record)?;
+        let out = match self {
+            Self::Human(_, out) | Self::Json(out) | Self::Raw { out, .. } => out,
+            Self::Csv(rows) => rows.out(),
+        };
+        if out.is_large() { self.flush() } else { Ok(()) }
+    }
+
+    fn write(&mut self, line: &Line<'_>, record: &Record<'_>) -> io::Result<()> {
+        if let Self::Raw { out, open } = self {
+            if mem::replace(open, line.part.ends() && !line.terminated) {
+                out.write_all(b"\n")?;
+            }
+            out.write_all(line.bytes)?;
+            return if line.terminated { out.write_all(b"\n") } else { Ok(()) };
+        }
+        if !line.part.ends() {
+            return Ok(());
+        }
+        match self {
+            Self::Human(human, out) => human.write(record, out),
+            Self::Json(out) => json::write(record, out),
+            Self::Csv(rows) => rows.write(record),
+            Self::Raw { .. } => Ok(()),
+        }
+    }
+
+    /// Writes out what was printed.
+    pub(crate) fn flush(&mut self) -> io::Result<()> {
+        match self {
+            Self::Human(_, out) | Self::Json(out) | Self::Raw { out, .. } => out.flush(),
+            Self::Csv(rows) => rows.flush(),
+        }
+    }
+}

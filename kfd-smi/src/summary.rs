@@ -1,0 +1,152 @@
+//! What was wrong with an input, said once at its end.
+
+use kfd_smi_proto::{Event, ParseError, Trailing};
+
+use crate::record::Record;
+
+/// Counts what is wrong with the lines of one input.
+#[derive(Debug, Default)]
+pub(crate) struct Summary {
+    lines: u64,
+    malformed: u64,
+    /// The first malformed line: its number, and why.
+    first: Option<(u64, ParseError)>,
+    unterminated: bool,
+    /// Lines that end in a carriage return.
+    dos: u64,
+    /// Restores that end in a blank: the kernel prints a NUL behind it.
+    lost_nul: u64,
+    /// Resets that end without the blank, and those that have a cause: one kernel prints either both or neither.
+    no_blank: u64,
+    with_cause: u64,
+    /// Process events that end behind the pid: the kernel prints a blank there.
+    no_name: u64,
+    /// Lines that begin with a blank or a tab.
+    indented: u64,
+}
+
+impl Summary {
+    /// Takes one record of the input, printed or not.
+    pub(crate) fn add(&mut self, record: &Record<'_>) {
+        self.lines += 1;
+        self.unterminated |= record.unterminated;
+        self.dos += u64::from(record.length.is_none() && record.bytes.ends_with(b"\r"));
+        match &record.event {
+            Ok(Event::QueueRestore(restore)) => {
+                let empty = restore.trailing().map(Trailing::as_bytes) == Some(b"");
+                self.lost_nul += u64::from(empty && restore.restore().byte().is_none());
+            }
+            Ok(Event::GpuPreReset(reset)) => self.with_cause += u64::from(reset.cause.is_some()),
+            Ok(Event::GpuPostReset(reset)) => self.no_blank += u64::from(reset.cause.is_none()),
+            Ok(_) => {}
+            Err(error) => {
+                self.malformed += 1;
+                self.first.get_or_insert((record.seq, *error));
+                self.indented += u64::from(matches!(record.bytes, [b' ' | b'\t', ..]));
+                self.no_name += u64::from(is_process_without_name(record.bytes));
+            }
+        }
+    }
+
+    /// Whether a line was malformed or cut short.
+    pub(crate) fn is_bad(&self) -> bool {
+        self.malformed > 0 || self.unterminated
+    }
+
+    /// The sentences to print, each a line of its own.
+    pub(crate) fn sentences(&self) -> Vec<String> {
+        let mut sentences = Vec::new();
+        let lines = self.lines;
+        if let Some((seq, error)) = self.first {
+            let malformed = self.malformed;
+            sentences
+                .push(format!("{malformed} of {lines} lines malformed, the first is line {seq}: {error}"));
+        }
+        if self.unterminated {
+            sentences.push("the last line has no newline: its last field may be cut short".to_owned());
+        }
+        if self.dos > 0 {
+            let dos = self.dos;
+            sentences.push(format!(
+                "{dos} of {lines} lines end in a carriage return: the file has DOS line ends, `tr -d '\\r'` removes them"
+            ));
+        }
+        let signs = self.signs_of_pasting();
+        if !signs.is_empty() {
+            let signs = signs.join(", ");
+            sentences.push(format!("the file looks pasted from a terminal, which loses bytes: {signs}"));
+        }
+        sentences
+    }
+
+    fn signs_of_pasting(&self) -> Vec<String> {
+        // Kernels that print no cause print no blank either.
+        let no_blank = self.no_name + if self.with_cause > 0 { self.no_blank } else { 0 };
+        [
+            (self.lost_nul, "queue_restore lost its NUL"),
+            (no_blank, "lost the blank at its end"),
+            (self.indented, "begins with a blank"),
+        ]
+        .into_iter()
+        .filter(|(count, _)| *count > 0)
+        .map(|(count, what)| format!("{what} ({count} times)"))
+        .collect()
+    }
+}
+
+/// Whether a line is that of a process event up to the pid, and no more.
+fn is_process_without_name(line: &[u8]) -> bool {
+    matches!(line, [b'c' | b'd', b' ', pid @ ..] if !pid.is_empty() && pid.iter().all(u8::is_ascii_hexdigit))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::record::Numbering;
+
+    fn sentences(log: &[u8]) -> Vec<String> {
+        let mut summary = Summary::default();
+        let mut numbering = Numbering::new(None);
+        for line in kfd_smi_proto::lines(log) {
+            summary.add(&numbering.record(&line));
+        }
+        summary.sentences()
+    }
+
+    #[test]
+    fn a_good_log_needs_no_word() {
+        let log = b"3 1 job hang\n4 1 \na 1 -2 3 \0\na 1 -2 3\nc 5 \nff what\n";
+        assert_eq!(sentences(log), [""; 0]);
+        assert_eq!(sentences(b"3 1\n4 1\n"), [""; 0]);
+        assert_eq!(sentences(b""), [""; 0]);
+    }
+
+    #[test]
+    fn the_first_malformed_line_is_named() {
+        assert_eq!(
+            sentences(b"3 1\nnonsense\n\n3 2"),
+            [
+                "2 of 4 lines malformed, the first is line 2: expected a hexadecimal number at byte 0 of a line",
+                "the last line has no newline: its last field may be cut short"
+            ]
+        );
+    }
+
+    #[test]
+    fn dos_line_ends_are_named_also_where_every_line_is_an_event() {
+        let [dos] = &sentences(b"1 5:name\r\n3 1 x\n")[..] else { panic!("one sentence") };
+        assert!(dos.starts_with("1 of 2 lines end in a carriage return"), "{dos}");
+        assert_eq!(sentences(b"3 1\r\n").len(), 2);
+    }
+
+    #[test]
+    fn a_pasted_log_is_recognised_by_what_it_lost() {
+        let pasted = |log| sentences(log).into_iter().find(|sentence| sentence.contains("pasted"));
+        assert!(pasted(b"a 1 -2 3 \n").unwrap().ends_with("queue_restore lost its NUL (1 times)"));
+        assert!(pasted(b"3 1 job hang\n4 1\n").unwrap().ends_with("lost the blank at its end (1 times)"));
+        assert!(pasted(b"c 2559e\n").unwrap().ends_with("lost the blank at its end (1 times)"));
+        assert!(pasted(b"  3 1\n\t3 1\n").unwrap().ends_with("begins with a blank (2 times)"));
+        assert_eq!(pasted(b"a 1 -2 3 R \n"), None);
+        assert_eq!(pasted(b"hello\n"), None);
+    }
+}

@@ -1,0 +1,11 @@
+//! Every test that crosses a crate, in one binary; those of the command are in `command/`.
+
+mod chunking;
+mod corpus;
+mod generate;
+mod no_alloc;
+mod printf;
+mod round_trip;
+mod serde;
+mod trust;
+mod wire_forms;
