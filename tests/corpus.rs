@@ -11,7 +11,7 @@ fn every_kind_of_log_is_there() {
     for part in
         ["linux-6.1/driver", "linux-6.12.95/driver", "forms/linux-5.8", "hostile/garbage", "speed/realistic"]
     {
-        let path = corpus::folder().join(part).with_added_extension("smi");
+        let path = corpus::folder().join(format!("{part}.smi"));
         assert!(logs.iter().any(|log| log.path == path), "no {}", path.display());
     }
 }

@@ -10,9 +10,10 @@ use crate::line::MAX_LINE;
 /// line of [`MAX_LINE`] bytes.
 pub const MAX_TEXT: usize = MAX_LINE.saturating_sub(128);
 
-/// Shows any bytes as printable ASCII: every other byte, and the backslash, as `\xNN`.
+/// Shows any bytes as printable ASCII: every other byte, the backslash and the quotation mark as `\xNN`.
 ///
-/// A process chooses its own name, so nothing that came from the kernel may reach a terminal in another way.
+/// So it can stand between quotation marks, and nothing in it looks like their end. A process chooses its own
+/// name: nothing that came from the kernel may reach a terminal in another way.
 ///
 /// ```
 /// use kfd_smi_proto::Escaped;
@@ -26,8 +27,7 @@ impl fmt::Display for Escaped<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         for &byte in self.0 {
             match byte {
-                b'\\' => f.write_str("\\x5c")?,
-                b' '..=b'~' => f.write_char(char::from(byte))?,
+                b' '..=b'~' if !matches!(byte, b'\\' | b'"') => f.write_char(char::from(byte))?,
                 _ => write!(f, "\\x{byte:02x}")?,
             }
         }
@@ -195,7 +195,8 @@ mod tests {
         for byte in 0..=u8::MAX {
             let shown = Escaped(&[byte]).to_string();
             assert!(shown.bytes().all(|shown| (b' '..=b'~').contains(&shown)));
-            assert_eq!(shown.len() == 1, (b' '..=b'~').contains(&byte) && byte != b'\\');
+            let plain = (b' '..=b'~').contains(&byte) && byte != b'\\' && byte != b'"';
+            assert_eq!(shown.len() == 1, plain);
         }
         assert_eq!(format!("{:?}", TaskName(b"\x1b")), r#"TaskName("\x1b")"#);
     }

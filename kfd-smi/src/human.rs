@@ -48,13 +48,16 @@ impl Human {
             Ok(event) => {
                 write!(out, "  {}", Details { event, human: self })?;
                 if let Some(trailing) = event.trailing() {
-                    write!(out, "  and \"{trailing}\"")?;
+                    write!(out, "  +\"{trailing}\"")?;
                 }
             }
             Err(error) => {
-                write!(out, "  line {}: {error}: \"{}\"", record.seq, Escaped(record.bytes))?;
+                write!(out, "  line {}: {error}", record.seq)?;
+                if !record.bytes.is_empty() {
+                    write!(out, ": \"{}\"", Escaped(record.bytes))?;
+                }
                 if let Some(length) = record.length {
-                    write!(out, "… ({length} bytes)")?;
+                    write!(out, "... ({length} bytes)")?;
                 }
             }
         }

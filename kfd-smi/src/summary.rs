@@ -12,7 +12,7 @@ pub(crate) struct Summary {
     /// The first malformed line: its number, and why.
     first: Option<(u64, ParseError)>,
     unterminated: bool,
-    /// Lines that end in a carriage return.
+    /// Lines that end in a carriage return: all or most of them in a file with DOS line ends.
     dos: u64,
     /// Restores that end in a blank: the kernel prints a NUL behind it.
     lost_nul: u64,
@@ -65,7 +65,8 @@ impl Summary {
         if self.unterminated {
             sentences.push("the last line has no newline: its last field may be cut short".to_owned());
         }
-        if self.dos > 0 {
+        // A single one can stand in a name.
+        if self.dos > self.lines / 2 {
             let dos = self.dos;
             sentences.push(format!(
                 "{dos} of {lines} lines end in a carriage return: the file has DOS line ends, `tr -d '\\r'` removes them"
@@ -83,13 +84,13 @@ impl Summary {
         // Kernels that print no cause print no blank either.
         let no_blank = self.no_name + if self.with_cause > 0 { self.no_blank } else { 0 };
         [
-            (self.lost_nul, "queue_restore lost its NUL"),
-            (no_blank, "lost the blank at its end"),
-            (self.indented, "begins with a blank"),
+            ("queue_restore lines without their NUL", self.lost_nul),
+            ("lines without the blank at their end", no_blank),
+            ("lines with a blank at their beginning", self.indented),
         ]
         .into_iter()
-        .filter(|(count, _)| *count > 0)
-        .map(|(count, what)| format!("{what} ({count} times)"))
+        .filter(|(_, count)| *count > 0)
+        .map(|(what, count)| format!("{what}: {count}"))
         .collect()
     }
 }
@@ -134,18 +135,19 @@ mod tests {
 
     #[test]
     fn dos_line_ends_are_named_also_where_every_line_is_an_event() {
-        let [dos] = &sentences(b"1 5:name\r\n3 1 x\n")[..] else { panic!("one sentence") };
-        assert!(dos.starts_with("1 of 2 lines end in a carriage return"), "{dos}");
+        let [dos] = &sentences(b"1 5:name\r\n3 1 x\r\n")[..] else { panic!("one sentence") };
+        assert!(dos.starts_with("2 of 2 lines end in a carriage return"), "{dos}");
         assert_eq!(sentences(b"3 1\r\n").len(), 2);
+        assert_eq!(sentences(b"1 5:name\r\n3 1 x\n"), [""; 0]);
     }
 
     #[test]
     fn a_pasted_log_is_recognised_by_what_it_lost() {
         let pasted = |log| sentences(log).into_iter().find(|sentence| sentence.contains("pasted"));
-        assert!(pasted(b"a 1 -2 3 \n").unwrap().ends_with("queue_restore lost its NUL (1 times)"));
-        assert!(pasted(b"3 1 job hang\n4 1\n").unwrap().ends_with("lost the blank at its end (1 times)"));
-        assert!(pasted(b"c 2559e\n").unwrap().ends_with("lost the blank at its end (1 times)"));
-        assert!(pasted(b"  3 1\n\t3 1\n").unwrap().ends_with("begins with a blank (2 times)"));
+        assert!(pasted(b"a 1 -2 3 \n").unwrap().ends_with("queue_restore lines without their NUL: 1"));
+        assert!(pasted(b"3 1 job hang\n4 1\n").unwrap().ends_with("lines without the blank at their end: 1"));
+        assert!(pasted(b"c 2559e\n").unwrap().ends_with("lines without the blank at their end: 1"));
+        assert!(pasted(b"  3 1\n\t3 1\n").unwrap().ends_with("lines with a blank at their beginning: 2"));
         assert_eq!(pasted(b"a 1 -2 3 R \n"), None);
         assert_eq!(pasted(b"hello\n"), None);
     }
