@@ -4,6 +4,7 @@ mod chunking;
 mod corpus;
 mod generate;
 mod no_alloc;
+mod no_std;
 mod printf;
 mod round_trip;
 mod serde;

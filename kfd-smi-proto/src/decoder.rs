@@ -116,7 +116,11 @@ impl<const N: usize> Decoder<N> {
             _ = self.bytes.resize_default(N);
         }
         if self.start > 0 {
-            self.bytes.copy_within(self.start..self.end, 0);
+            if let Some(used) = self.bytes.get_mut(..self.end)
+                && self.start <= used.len()
+            {
+                used.copy_within(self.start.., 0);
+            }
             self.end = self.end.saturating_sub(self.start);
             self.searched = self.searched.saturating_sub(self.start);
             self.start = 0;

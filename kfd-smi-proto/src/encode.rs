@@ -86,11 +86,11 @@ pub(crate) struct Encoder<'b> {
 impl Encoder<'_> {
     /// `"%s"`
     pub(crate) fn bytes(&mut self, bytes: &[u8]) -> &mut Self {
-        let end = self.length.saturating_add(bytes.len());
-        if let Some(room) = self.buffer.get_mut(self.length..end) {
+        let room = self.buffer.get_mut(self.length..).unwrap_or_default();
+        if let Some(room) = room.get_mut(..bytes.len()) {
             room.copy_from_slice(bytes);
         }
-        self.length = end;
+        self.length = self.length.saturating_add(bytes.len());
         self
     }
 

@@ -138,6 +138,7 @@ impl fmt::Display for OfLine {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Some(id) = self.0 else { return f.write_str("a line") };
         match id.kernel_name() {
+            Some(name) if name.starts_with('U') => write!(f, "an {name} line"),
             Some(name) => write!(f, "a {name} line"),
             None => write!(f, "a line of the unknown event {:x}", id.0),
         }

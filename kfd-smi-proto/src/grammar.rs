@@ -5,7 +5,7 @@
 //! [`ParseError::offset`](crate::ParseError) follows.
 
 use nom::character::complete::digit1;
-use nom::combinator::{eof, opt, recognize};
+use nom::combinator::{eof, opt};
 use nom::error::{ErrorKind, ParseError};
 use nom::sequence::{delimited, preceded, separated_pair};
 use nom::{IResult, Parser as _};
@@ -276,7 +276,7 @@ fn field_ends(rest: &[u8]) -> bool {
 
 /// Whether a decimal number stands first.
 pub(crate) fn begins_with_decimal(tail: &[u8]) -> bool {
-    let number: Parsed<'_, &[u8]> = recognize((opt(minus), digit1)).parse(tail);
+    let number: Parsed<'_, _> = (opt(minus), digit1).parse(tail);
     number.is_ok_and(|(rest, _)| field_ends(rest))
 }
 
