@@ -9,7 +9,7 @@ use std::process::Command;
 use kfd_smi_testkit::corpus;
 
 #[path = "no_std/src/fold.rs"]
-#[expect(missing_docs, unreachable_pub, reason = "the program has it as it is")]
+#[expect(unreachable_pub, reason = "the program has it as it is")]
 mod fold;
 
 fn fold_all(mut bytes: &[u8]) -> fold::Totals {

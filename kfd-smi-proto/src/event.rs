@@ -37,7 +37,7 @@ pub use vm_fault::VmFault;
 /// One event of the driver, borrowed from its line.
 ///
 /// An event keeps its wire form: whether a line had an error code, which letter its restore ended in, what a
-/// newer kernel added. [`encode`](crate::encode) gives the line back.
+/// newer kernel added. [`encode`](crate::encode()) gives the line back.
 ///
 /// ```
 /// use kfd_smi_proto::{Event, EventId, GpuId, Pid, parse_line};

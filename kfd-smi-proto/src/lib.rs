@@ -35,7 +35,7 @@
 //! * Read: [`Decoder`] from chunks of any size, [`lines`] over a whole log, [`parse_line`] for one.
 //! * Understand: [`Line`] holds an [`Event`] or a [`ParseError`], and how far to trust it, [`Trust`].
 //! * Show: everything that came from the kernel is escaped by its `Display`; [`Escaped`] does that for any bytes.
-//! * Write: [`encode`] gives the kernel's bytes.
+//! * Write: [`encode()`] gives the kernel's bytes.
 //!
 //! Addresses and sizes are in pages: [`PageRange`]. Times are nanoseconds since boot: [`BootNanos`].
 //!

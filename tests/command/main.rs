@@ -5,4 +5,5 @@ mod golden;
 mod hostile;
 mod options;
 mod process;
+mod readme;
 mod run;
