@@ -6,6 +6,7 @@ mod generate;
 mod no_alloc;
 mod no_std;
 mod printf;
+mod reader;
 mod round_trip;
 mod serde;
 mod trust;

@@ -167,6 +167,28 @@ impl<const N: usize> Decoder<N> {
         self.drained_at = Some(self.offset.saturating_add(held as u64));
     }
 
+    /// Whether [`next_line`](Self::next_line) would give a line.
+    ///
+    /// In an event loop, look here before you wait for the source: what waits in this buffer makes no file
+    /// descriptor readable.
+    ///
+    /// ```
+    /// let mut decoder: kfd_smi_proto::Decoder = kfd_smi_proto::Decoder::new();
+    /// decoder.feed(b"3 1");
+    /// assert!(!decoder.has_line());
+    /// decoder.feed(b"\n");
+    /// assert!(decoder.has_line());
+    /// ```
+    pub fn has_line(&mut self) -> bool {
+        self.cut().is_some()
+    }
+
+    /// Whether [`finish`](Self::finish) would give a line.
+    #[must_use]
+    pub const fn has_rest(&self) -> bool {
+        self.start < self.end || self.within_line
+    }
+
     /// The next line with a newline, or the next piece of one that does not fit; `None` asks for more bytes.
     pub fn next_line(&mut self) -> Option<Line<'_>> {
         let cut = self.cut()?;
@@ -178,7 +200,7 @@ impl<const N: usize> Decoder<N> {
     pub fn finish(&mut self) -> Option<Line<'_>> {
         let cut = match self.cut() {
             Some(cut) => cut,
-            None if self.start < self.end || self.within_line => {
+            None if self.has_rest() => {
                 let part = if self.within_line { Part::Last } else { Part::Whole };
                 Cut { range: self.start..self.end, terminated: false, part }
             }
