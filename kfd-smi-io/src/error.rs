@@ -46,8 +46,6 @@ pub enum Operation {
     Wake,
     /// Reading a file of the topology.
     ReadTopology,
-    /// Reading the clock.
-    ReadClock,
 }
 
 impl Error {
@@ -118,7 +116,6 @@ impl fmt::Display for Operation {
             Self::Poll => f.write_str("wait for"),
             Self::Wake => f.write_str("use"),
             Self::ReadTopology => f.write_str("read"),
-            Self::ReadClock => f.write_str("read"),
         }
     }
 }

@@ -25,6 +25,7 @@
 #![cfg_attr(docsrs, feature(doc_cfg))]
 
 mod client;
+mod clock;
 mod error;
 pub mod event_loop;
 mod ioctl;
@@ -36,6 +37,7 @@ mod tokio;
 pub mod topology;
 
 pub use client::SmiClient;
+pub use clock::Clock;
 pub use error::{Error, Operation};
 pub use kfd::Kfd;
 pub use kfd_smi_proto as proto;

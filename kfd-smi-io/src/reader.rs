@@ -9,9 +9,9 @@ use std::time::{Duration, Instant};
 use kfd_smi_proto::{BootNanos, Decoder, GpuId};
 use rustix::event::{EventfdFlags, PollFd, PollFlags, eventfd, poll};
 use rustix::io::{Errno, read, retry_on_intr, write};
-use rustix::time::{ClockId, clock_gettime};
 
 use crate::client::{SmiClient, timespec};
+use crate::clock::Clock;
 use crate::error::{Error, Operation};
 use crate::record::Record;
 
@@ -308,7 +308,7 @@ impl Source {
             Ok(Some(0)) => self.end = End::Near(None),
             Ok(Some(n)) => {
                 self.decoder.advance(n);
-                self.arrival = Some(now());
+                self.arrival = Some(Clock::now().boot);
                 if n > self.fifo_size {
                     self.fifo_size = SmiClient::FIFO_SIZE;
                 }
@@ -338,11 +338,4 @@ fn fifo_size() -> usize {
         (Some(Ok(major)), Some(Ok(minor))) if (major, minor) < (6, 13) => SMALL_FIFO,
         _ => SmiClient::FIFO_SIZE,
     }
-}
-
-/// The time since boot.
-pub(crate) fn now() -> BootNanos {
-    let time = clock_gettime(ClockId::Boottime);
-    let nanos = i128::from(time.tv_sec) * 1_000_000_000 + i128::from(time.tv_nsec);
-    u64::try_from(nanos).ok().and_then(BootNanos::new).unwrap_or(BootNanos::MAX)
 }

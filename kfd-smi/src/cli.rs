@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use anstream::ColorChoice;
 use clap::builder::PossibleValuesParser;
 use clap::{Args, Parser, Subcommand, ValueEnum};
+use kfd_smi_io::Kfd;
 use kfd_smi_proto::{EventId, GpuId, PageSize};
 
 /// See what the AMD GPU driver just did: page faults, migrations, queue evictions, resets, throttling.
@@ -41,8 +42,72 @@ impl From<Color> for ColorChoice {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
+    /// Show the GPUs of this machine, and whether their events can be watched.
+    Gpus(Gpus),
+    /// Show events as they happen.
+    Monitor(Monitor),
     /// Show the events of a log, on any machine.
     Replay(Replay),
+}
+
+/// Where the driver is; elsewhere in tests and in some containers.
+#[derive(Debug, Args)]
+pub(crate) struct Device {
+    /// The device of the driver.
+    #[arg(long, value_name = "PATH", default_value = Kfd::PATH)]
+    pub(crate) kfd_path: PathBuf,
+    /// Where sysfs is mounted.
+    #[arg(long, value_name = "PATH", default_value = "/sys")]
+    sysfs_root: PathBuf,
+}
+
+impl Device {
+    /// Where the GPUs are listed.
+    pub(crate) fn topology(&self) -> PathBuf {
+        self.sysfs_root.join("class/kfd/kfd/topology")
+    }
+}
+
+/// Show the GPUs of this machine, and whether their events can be watched.
+#[derive(Debug, Args)]
+pub(crate) struct Gpus {
+    #[command(flatten)]
+    pub(crate) device: Device,
+    /// How to print.
+    #[arg(long, value_enum, default_value_t = GpusFormat::Human)]
+    pub(crate) format: GpusFormat,
+}
+
+/// How GPUs are printed.
+#[derive(Clone, Copy, Debug, ValueEnum)]
+pub(crate) enum GpusFormat {
+    /// A table for people.
+    Human,
+    /// One JSON object.
+    Json,
+}
+
+/// Show events as they happen.
+///
+/// It watches all GPUs, or those given with --gpu, until it is stopped by SIGINT or SIGTERM. Without CAP_SYS_ADMIN it sees
+/// resets and throttling alone. While it runs, the driver cannot be unloaded nor its partitions changed.
+///
+/// Exit status: 0 when it was stopped; 2 if the driver cannot be watched.
+#[derive(Debug, Args)]
+pub(crate) struct Monitor {
+    #[command(flatten)]
+    pub(crate) device: Device,
+    /// How to print.
+    #[arg(long, value_enum, default_value_t = Format::Human)]
+    pub(crate) format: Format,
+    #[command(flatten)]
+    pub(crate) select: Select,
+    /// The clock of the times in lines for people; wall if it is not given.
+    #[arg(long, value_enum)]
+    pub(crate) clock: Option<ClockChoice>,
+    /// The page size of this machine, in bytes or as 4K, 64K, 2M; what the system says if it is not given.
+    #[arg(long, value_name = "SIZE", value_parser = page_size)]
+    pub(crate) page_size: Option<PageSize>,
 }
 
 /// Show the events of a log, on any machine.
@@ -68,6 +133,17 @@ pub(crate) struct Replay {
     /// The page size of the machine that sent the events, in bytes or as 4K, 64K, 2M.
     #[arg(long, value_name = "SIZE", default_value = "4096", value_parser = page_size)]
     pub(crate) page_size: PageSize,
+}
+
+/// Which clock the times for people are on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum ClockChoice {
+    /// The date and time of day, in UTC.
+    Wall,
+    /// Seconds since boot, time spent suspended included: what the driver prints.
+    Boot,
+    /// Seconds since boot, time spent suspended left out: what the kernel's log prints.
+    Mono,
 }
 
 /// How events are printed.

@@ -64,13 +64,13 @@ impl Fields for Row<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::record::Numbering;
+    use crate::record::{Numbering, Origin};
 
     fn row(line: &[u8]) -> String {
         let mut out = Vec::new();
         let mut writer = Writer::new(&mut out).unwrap();
         let line = kfd_smi_proto::parse_line(line);
-        writer.write(&Numbering::new(None).record(&line)).unwrap();
+        writer.write(&Numbering::new(None).record(&line, Origin::default())).unwrap();
         writer.flush().unwrap();
         drop(writer);
         String::from_utf8(out).unwrap().split("\r\n").nth(1).unwrap().to_owned()

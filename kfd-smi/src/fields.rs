@@ -6,7 +6,8 @@ use kfd_smi_proto::{
     Event, Location, MigrateStart, PageCount, PageNumber, Pid, RestoreFlag, Throttlers, Trust,
 };
 
-use crate::record::Record;
+use crate::record::{Origin, Record};
+use crate::time::utc;
 
 /// Declares the keys in the order of the columns of the CSV form.
 macro_rules! keys {
@@ -115,6 +116,16 @@ pub(crate) fn visit<F: Fields>(record: &Record<'_>, fields: &mut F) -> Result<()
     };
     if let Some(id) = id {
         fields.put(Key::Id, Value::Unsigned(id.0.into()))?;
+    }
+    let Origin { gpu, arrival, clock } = record.origin;
+    if let Some(arrival) = arrival {
+        fields.put(Key::ArrivalNs, Value::Shown(&arrival.nanos()))?;
+        if let Some(clock) = clock {
+            fields.put(Key::Time, Value::Shown(&utc(clock.realtime_of(arrival))))?;
+        }
+    }
+    if let Some(gpu) = gpu {
+        fields.put(Key::Gpu, Value::Shown(&gpu))?;
     }
     if let Some(trust) = trust_name(record.trust) {
         fields.put(Key::Trust, Value::Text(trust))?;

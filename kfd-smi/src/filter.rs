@@ -11,7 +11,7 @@ impl Select {
         let event = record.event.as_ref().ok();
         (self.events.is_empty() || self.events.iter().any(|name| name == record.name()))
             && (self.pids.is_empty() || event.is_some_and(|event| self.keeps_pid(event)))
-            && (self.gpus.is_empty() || event.is_some_and(|event| self.keeps_gpu(event)))
+            && (self.gpus.is_empty() || self.keeps_gpu(record))
             && (!self.trusted_only || record.trust.is_trusted())
     }
 
@@ -19,13 +19,14 @@ impl Select {
         event.pid().is_some_and(|pid| self.pids.contains(&pid.as_unsigned()))
     }
 
-    fn keeps_gpu(&self, event: &Event<'_>) -> bool {
-        let (from, to) = match event {
-            Event::MigrateStart(start) => (start.from.gpu(), start.to.gpu()),
-            Event::MigrateEnd(end) => (end.from.gpu(), end.to.gpu()),
-            _ => (event.gpu(), None),
+    fn keeps_gpu(&self, record: &Record<'_>) -> bool {
+        let (from, to) = match &record.event {
+            Ok(Event::MigrateStart(start)) => (start.from.gpu(), start.to.gpu()),
+            Ok(Event::MigrateEnd(end)) => (end.from.gpu(), end.to.gpu()),
+            Ok(event) => (event.gpu(), None),
+            Err(_) => (None, None),
         };
         let wanted = |gpu: Option<GpuId>| gpu.is_some_and(|gpu| self.gpus.contains(&gpu));
-        wanted(from) || wanted(to)
+        wanted(record.origin.gpu) || wanted(from) || wanted(to)
     }
 }

@@ -8,13 +8,16 @@ use kfd_smi_proto::{
     DroppedEvents, Escaped, Event, MigrateEnd, MigrateStart, PageCount, PageNumber, PageRange, PageSize,
 };
 
+use crate::cli::ClockChoice;
 use crate::errno;
 use crate::record::Record;
+use crate::time::When;
 
 /// How to write for people.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Human {
     page_size: PageSize,
+    clock: ClockChoice,
     colored: bool,
 }
 
@@ -24,17 +27,14 @@ const NOTICE: Style = AnsiColor::Yellow.on_default();
 const ALARM: Style = AnsiColor::Red.on_default().bold();
 
 impl Human {
-    pub(crate) fn new(page_size: PageSize, colored: bool) -> Self {
-        Self { page_size, colored }
+    pub(crate) fn new(page_size: PageSize, clock: ClockChoice, colored: bool) -> Self {
+        Self { page_size, clock, colored }
     }
 
     /// Time, event, pid and GPU in columns, then what only this event has.
     pub(crate) fn write(self, record: &Record<'_>, out: &mut impl Write) -> io::Result<()> {
         let event = record.event.as_ref().ok();
-        match event.and_then(Event::time) {
-            Some(time) => write!(out, "{:>17}", time.to_string())?,
-            None => write!(out, "{:>17}", "-")?,
-        }
+        write!(out, "{}", When(record, self.clock))?;
         write!(out, "  {}", self.styled(style(record), format_args!("{:<16}", record.name())))?;
         match event {
             Some(Event::VmFault(_) | Event::ProcessStart(_) | Event::ProcessEnd(_)) | None => {
@@ -43,7 +43,8 @@ impl Human {
             }
             Some(event) => column(out, "pid", 8, event.pid().map(|pid| pid.to_string()))?,
         }
-        column(out, "gpu", 6, event.and_then(Event::gpu).map(|gpu| gpu.to_string()))?;
+        let gpu = event.and_then(Event::gpu).or(record.origin.gpu);
+        column(out, "gpu", 6, gpu.map(|gpu| gpu.to_string()))?;
         match &record.event {
             Ok(event) => {
                 write!(out, "  {}", Details { event, human: self })?;

@@ -10,8 +10,12 @@ use crate::record::Record;
 
 /// Writes a record and a newline.
 pub(crate) fn write(record: &Record<'_>, out: &mut impl Write) -> io::Result<()> {
-    let mut serializer = serde_json::Serializer::with_formatter(&mut *out, Ascii);
-    Object(record).serialize(&mut serializer)?;
+    write_line(&Object(record), out)
+}
+
+/// Writes anything that can be serialized, and a newline.
+pub(crate) fn write_line(value: &impl Serialize, out: &mut impl Write) -> io::Result<()> {
+    value.serialize(&mut serde_json::Serializer::with_formatter(&mut *out, Ascii))?;
     out.write_all(b"\n")
 }
 

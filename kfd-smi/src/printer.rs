@@ -7,7 +7,7 @@ use std::mem;
 use anstream::AutoStream;
 use kfd_smi_proto::{Line, PageSize};
 
-use crate::cli::{Color, Format};
+use crate::cli::{ClockChoice, Color, Format};
 use crate::csv;
 use crate::human::Human;
 use crate::json;
@@ -28,7 +28,12 @@ pub(crate) enum Printer {
 }
 
 impl Printer {
-    pub(crate) fn new(format: Format, color: Color, page_size: PageSize) -> io::Result<Self> {
+    pub(crate) fn new(
+        format: Format,
+        color: Color,
+        page_size: PageSize,
+        clock: ClockChoice,
+    ) -> io::Result<Self> {
         let out = Output::new();
         Ok(match format {
             Format::Human => {
@@ -38,7 +43,7 @@ impl Printer {
                     }
                     choice => choice != anstream::ColorChoice::Never,
                 };
-                Self::Human(Human::new(page_size, colored), out)
+                Self::Human(Human::new(page_size, clock, colored), out)
             }
             Format::Json => Self::Json(out),
             Format::Csv => Self::Csv(Box::new(csv::Writer::new(out)?)),

@@ -1,6 +1,9 @@
 //! One line of an input, as every format prints it: [`Record`].
 
-use kfd_smi_proto::{Event, Line, MAX_LINE, ParseError, Part, Trust};
+use std::collections::BTreeMap;
+
+use kfd_smi_io::Clock;
+use kfd_smi_proto::{BootNanos, Event, GpuId, Line, MAX_LINE, ParseError, Part, Trust};
 
 /// How many bytes of a long line are shown.
 const SHOWN: usize = 256;
@@ -12,6 +15,8 @@ pub(crate) struct Record<'a> {
     pub(crate) seq: u64,
     /// The input, where there are several.
     pub(crate) input: Option<&'a str>,
+    /// What is known of it besides its bytes.
+    pub(crate) origin: Origin,
     /// The line without its newline; of a long one, the beginning.
     pub(crate) bytes: &'a [u8],
     /// How many bytes a long line has.
@@ -22,6 +27,17 @@ pub(crate) struct Record<'a> {
     pub(crate) trust: Trust,
     /// Whether the input ends within the line.
     pub(crate) unterminated: bool,
+}
+
+/// Where and when a line came; of a raw log nothing is known.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Origin {
+    /// The GPU whose file descriptor carried it.
+    pub(crate) gpu: Option<GpuId>,
+    /// When it was read.
+    pub(crate) arrival: Option<BootNanos>,
+    /// What makes other times of a time since boot.
+    pub(crate) clock: Option<Clock>,
 }
 
 impl Record<'_> {
@@ -40,10 +56,17 @@ pub(crate) struct Numbering<'a> {
     input: Option<&'a str>,
     /// The number of the last line that began.
     seq: u64,
-    /// The beginning of a line that comes in pieces, and its length so far.
+    /// The line of each GPU that comes in pieces.
+    pieces: BTreeMap<Option<GpuId>, Pieces>,
+}
+
+/// What came so far of a line in pieces.
+#[derive(Debug)]
+struct Pieces {
+    seq: u64,
     head: Vec<u8>,
     length: u64,
-    error: Option<ParseError>,
+    event: Result<(), ParseError>,
 }
 
 impl<'a> Numbering<'a> {
@@ -54,38 +77,46 @@ impl<'a> Numbering<'a> {
     /// The record of the line that this line, or piece of one, belongs to.
     ///
     /// Before the last piece of a line, `length` and `bytes` are what came so far.
-    pub(crate) fn record<'l>(&'l mut self, line: &Line<'l>) -> Record<'l>
+    pub(crate) fn record<'l>(&'l mut self, line: &Line<'l>, origin: Origin) -> Record<'l>
     where
         'a: 'l,
     {
         if line.part.begins() {
             self.seq += 1;
         }
-        let mut record = Record {
+        let record = Record {
             seq: self.seq,
             input: self.input,
+            origin,
             bytes: line.bytes,
             length: None,
             event: line.event,
             trust: line.trust,
             unterminated: line.part.ends() && !line.terminated,
         };
-        if line.part != Part::Whole {
-            if line.part == Part::First {
-                self.head.clear();
-                self.length = 0;
-                self.error = line.event.err();
-            }
-            let missing = SHOWN.saturating_sub(self.head.len()).min(line.bytes.len());
-            self.head.extend_from_slice(&line.bytes[..missing]);
-            self.length += line.bytes.len() as u64;
-            record.bytes = &self.head;
-            record.length = Some(self.length);
-            record.event = self.error.map_or(line.event, Err);
-        } else if line.bytes.len() > MAX_LINE {
-            record.bytes = &line.bytes[..SHOWN];
-            record.length = Some(line.bytes.len() as u64);
+        if line.part == Part::Whole {
+            let is_long = line.bytes.len() > MAX_LINE;
+            return Record {
+                bytes: if is_long { &line.bytes[..SHOWN] } else { line.bytes },
+                length: is_long.then_some(line.bytes.len() as u64),
+                ..record
+            };
         }
-        record
+        let (seq, event) = (self.seq, line.event.map(drop));
+        let begun = || Pieces { seq, head: vec![], length: 0, event };
+        let pieces = self.pieces.entry(origin.gpu).or_insert_with(begun);
+        if line.part == Part::First {
+            *pieces = begun();
+        }
+        let missing = SHOWN.saturating_sub(pieces.head.len()).min(line.bytes.len());
+        pieces.head.extend_from_slice(&line.bytes[..missing]);
+        pieces.length += line.bytes.len() as u64;
+        Record {
+            seq: pieces.seq,
+            bytes: &pieces.head,
+            length: Some(pieces.length),
+            event: pieces.event.map_or_else(Err, |()| line.event),
+            ..record
+        }
     }
 }

@@ -1,6 +1,5 @@
 //! `kfd-smi replay`: logs in, records out.
 
-use std::fmt;
 use std::io::{self, IsTerminal as _};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -9,21 +8,17 @@ use clap::CommandFactory as _;
 use clap::error::ErrorKind;
 use kfd_smi_proto::{Decoder, Line};
 
-use crate::cli::{Cli, Color, Replay};
+use crate::cli::{Cli, ClockChoice, Color, Replay};
+use crate::complain::{BAD_LINES, FAILED, complain};
 use crate::input::{Input, Name};
 use crate::printer::Printer;
 use crate::progress::Progress;
-use crate::record::Numbering;
+use crate::record::{Numbering, Origin};
 use crate::signals::Signals;
 use crate::summary::Summary;
 
 /// Large enough that a system call costs nothing; it holds every line that can be an event.
 const BUFFER: usize = 128 << 10;
-
-/// Some input had bad lines, and that was asked.
-const BAD_LINES: u8 = 1;
-/// Something could not be read or written.
-const FAILED: u8 = 2;
 
 pub(crate) fn run(args: &Replay, color: Color) -> ExitCode {
     if args.files.is_empty() && io::stdin().is_terminal() {
@@ -35,7 +30,7 @@ pub(crate) fn run(args: &Replay, color: Color) -> ExitCode {
         // Whoever read the output has seen enough.
         Err(error) if error.kind() == io::ErrorKind::BrokenPipe => ExitCode::SUCCESS,
         Err(error) => {
-            complain(&"standard output", &error);
+            complain(&format_args!("standard output: {error}"));
             ExitCode::from(FAILED)
         }
     }
@@ -44,7 +39,7 @@ pub(crate) fn run(args: &Replay, color: Color) -> ExitCode {
 /// Replays every input; the error is one of writing.
 fn replay(args: &Replay, color: Color) -> io::Result<u8> {
     let signals = Signals::install()?;
-    let mut printer = Printer::new(args.format, color, args.page_size)?;
+    let mut printer = Printer::new(args.format, color, args.page_size, ClockChoice::Boot)?;
     let stdin = [PathBuf::from("-")];
     let files = if args.files.is_empty() { &stdin } else { &args.files[..] };
     let mut status = 0;
@@ -60,22 +55,17 @@ fn replay(args: &Replay, color: Color) -> io::Result<u8> {
             summary: Summary::default(),
         };
         if let Err(error) = one.replay(file, &signals)? {
-            complain(&Name(file), &error);
+            complain(&format_args!("{}: {error}", Name(file)));
             status = FAILED;
         }
         for sentence in one.summary.sentences() {
-            complain(&Name(file), &sentence);
+            complain(&format_args!("{}: {sentence}", Name(file)));
         }
         if args.strict && one.summary.is_bad() {
             status = status.max(BAD_LINES);
         }
     }
     Ok(status)
-}
-
-/// Says on standard error what is wrong with something.
-fn complain(name: &dyn fmt::Display, what: &dyn fmt::Display) {
-    anstream::eprintln!("kfd-smi: {name}: {what}");
 }
 
 /// The replay of one input.
@@ -120,7 +110,7 @@ impl One<'_> {
     }
 
     fn line(&mut self, line: &Line<'_>) -> io::Result<()> {
-        let record = self.numbering.record(line);
+        let record = self.numbering.record(line, Origin::default());
         if line.part.ends() {
             self.summary.add(&record);
         }

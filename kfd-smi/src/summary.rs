@@ -103,13 +103,13 @@ fn is_process_without_name(line: &[u8]) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::record::Numbering;
+    use crate::record::{Numbering, Origin};
 
     fn sentences(log: &[u8]) -> Vec<String> {
         let mut summary = Summary::default();
         let mut numbering = Numbering::new(None);
         for line in kfd_smi_proto::lines(log) {
-            summary.add(&numbering.record(&line));
+            summary.add(&numbering.record(&line, Origin::default()));
         }
         summary.sentences()
     }

@@ -1,0 +1,150 @@
+//! The driver of this machine, opened: what `monitor` and `record` have in common.
+
+use std::fs;
+use std::io;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicI32, Ordering};
+use std::thread;
+
+use kfd_smi_io::topology::{self, Gpu};
+use kfd_smi_io::{Error, EventMask, EventReader, GpuId, Kfd, Waker};
+use kfd_smi_proto::EventId;
+use signal_hook::iterator::Signals;
+
+use crate::cli::{Device, Select};
+use crate::complain::complain;
+
+/// Everything that was opened.
+#[derive(Debug)]
+pub(crate) struct Live {
+    pub(crate) reader: EventReader,
+    /// The GPUs that are watched.
+    pub(crate) gpus: Vec<Gpu>,
+}
+
+/// Opens the file descriptors of all GPUs, or of those that were chosen, and says what will be missing.
+///
+/// A GPU that cannot be watched is said and left out, as long as another can.
+pub(crate) fn open(device: &Device, select: &Select) -> Result<Live, Error> {
+    let kfd = Kfd::open_at(&device.kfd_path)?;
+    let topology = topology::read(&device.topology())?;
+    if !is_privileged() {
+        complain(
+            &"without CAP_SYS_ADMIN only resets, throttling and this program's own events are seen: run it as root to \
+              see those of other processes",
+        );
+    }
+    for node in &topology.hidden {
+        complain(&format_args!("node {node} is left out: the device cgroup of this container hides it"));
+    }
+    let mask = mask(&select.events);
+    let mut live = Live { reader: EventReader::new()?, gpus: vec![] };
+    let mut failure = None;
+    for id in &select.gpus {
+        if !topology.gpus.iter().any(|gpu| gpu.id == *id) {
+            // It may be hidden; the driver knows.
+            failure = kfd.smi_events(*id).err().or(failure);
+            complain(&format_args!("there is no GPU {id} here, `kfd-smi gpus` lists them"));
+        }
+    }
+    for gpu in topology.gpus {
+        if !select.gpus.is_empty() && !select.gpus.contains(&gpu.id) {
+            continue;
+        }
+        match kfd.smi_events(gpu.id).and_then(|client| client.set_mask(mask).map(|()| client)) {
+            Ok(client) => {
+                live.reader.add(client);
+                live.gpus.push(gpu);
+            }
+            Err(error) => {
+                if failure.is_some() {
+                    complain(&error);
+                }
+                failure = Some(error);
+            }
+        }
+    }
+    match failure {
+        Some(error) if live.gpus.is_empty() => Err(error),
+        Some(error) => {
+            complain(&error);
+            Ok(live)
+        }
+        None => Ok(live),
+    }
+}
+
+/// What to ask the driver for: every event, those of newer kernels too, or those that were named.
+fn mask(names: &[String]) -> EventMask {
+    let asked = names.iter().fold(EventMask::EMPTY, |mask, name| {
+        mask | match EventId::from_name(name) {
+            Some(id) => EventMask::of(&[id]),
+            None if name == "dropped_events" => EventMask::of(&[EventId(12), EventId(14)]),
+            None if name == "unknown" => EventMask::EVERY.difference(EventMask::KNOWN),
+            // A malformed line can be that of any event.
+            None => EventMask::EVERY,
+        }
+    });
+    EventMask::ALL_PROCESSES | if names.is_empty() { EventMask::EVERY } else { asked }
+}
+
+/// Whether the driver will show this process the events of others: `CAP_SYS_ADMIN`, in the first user namespace.
+fn is_privileged() -> bool {
+    const CAP_SYS_ADMIN: u32 = 21;
+    let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let effective =
+        status.lines().find_map(|line| u64::from_str_radix(line.strip_prefix("CapEff:")?.trim(), 16).ok());
+    // In the first namespace every number stands for itself.
+    let map = fs::read_to_string("/proc/self/uid_map").unwrap_or_default();
+    let is_first = map.split_whitespace().eq(["0", "0", "4294967295"]);
+    is_first && effective.is_some_and(|effective| effective >> CAP_SYS_ADMIN & 1 == 1)
+}
+
+/// The signal that came last; it ends the wait of the reader.
+#[derive(Clone, Debug)]
+pub(crate) struct LastSignal(Arc<AtomicI32>);
+
+impl LastSignal {
+    /// Waits for these signals in a thread of its own.
+    pub(crate) fn install(signals: &[i32], waker: Waker) -> io::Result<Self> {
+        let last = Self(Arc::new(AtomicI32::new(0)));
+        let mut signals = Signals::new(signals)?;
+        let shared = last.clone();
+        thread::Builder::new().name("signals".to_owned()).spawn(move || {
+            for signal in signals.forever() {
+                shared.0.store(signal, Ordering::SeqCst);
+                waker.wake();
+            }
+        })?;
+        Ok(last)
+    }
+
+    /// The signal that came since this was last asked.
+    pub(crate) fn take(&self) -> Option<i32> {
+        Some(self.0.swap(0, Ordering::SeqCst)).filter(|signal| *signal != 0)
+    }
+}
+
+/// Says what happened to a GPU that is watched no more.
+pub(crate) fn say_ended(gpu: GpuId, error: Option<&Error>) {
+    match error {
+        Some(error) => complain(error),
+        None => complain(&format_args!("the driver closed the events of GPU {gpu}")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_mask_is_what_was_asked_and_all_processes() {
+        let bits =
+            |names: &[&str]| mask(&names.iter().map(|name| (*name).to_owned()).collect::<Vec<_>>()).bits();
+        assert_eq!(bits(&[]), u64::MAX);
+        assert_eq!(bits(&["vmfault", "queue_restore"]), 0x8000_0000_0000_0201);
+        assert_eq!(bits(&["dropped_events"]), 0x8000_0000_0000_2800);
+        assert_eq!(bits(&["unknown"]), 0xffff_ffff_ffff_e000);
+        assert_eq!(bits(&["malformed"]), u64::MAX);
+    }
+}

@@ -1,0 +1,94 @@
+//! `kfd-smi monitor`: events as they happen.
+
+use std::io;
+use std::process::ExitCode;
+
+use kfd_smi_io::{Clock, Next};
+use kfd_smi_proto::PageSize;
+use signal_hook::consts::{SIGINT, SIGTERM};
+
+use crate::cli::{ClockChoice, Color, Monitor};
+use crate::complain::{FAILED, complain};
+use crate::live::{self, LastSignal, Live, say_ended};
+use crate::printer::Printer;
+use crate::record::{Numbering, Origin};
+
+pub(crate) fn run(args: &Monitor, color: Color) -> ExitCode {
+    let live = match live::open(&args.device, &args.select) {
+        Ok(live) if live.gpus.is_empty() => {
+            complain(&"there is no GPU to watch: `kfd-smi gpus` lists them");
+            return ExitCode::from(FAILED);
+        }
+        Ok(live) => live,
+        Err(error) => {
+            complain(&error);
+            return ExitCode::from(FAILED);
+        }
+    };
+    match monitor(args, color, live) {
+        Ok(status) => ExitCode::from(status),
+        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => ExitCode::SUCCESS,
+        Err(error) => {
+            complain(&format_args!("standard output: {error}"));
+            ExitCode::from(FAILED)
+        }
+    }
+}
+
+/// Prints until a signal comes or no GPU is left; the error is one of writing.
+fn monitor(args: &Monitor, color: Color, live: Live) -> io::Result<u8> {
+    let Live { mut reader, .. } = live;
+    let signal = LastSignal::install(&[SIGINT, SIGTERM], reader.waker())?;
+    let page_size = args.page_size.unwrap_or_else(page_size);
+    let clock_choice = args.clock.unwrap_or(ClockChoice::Wall);
+    let mut printer = Printer::new(args.format, color, page_size, clock_choice)?;
+    printer.flush()?;
+    let mut numbering = Numbering::new(None);
+    loop {
+        // What one wake-up brought is written before the next wait.
+        let next = match reader.is_ready() {
+            Ok(false) => {
+                printer.flush()?;
+                reader.next(None)
+            }
+            Ok(true) => reader.try_next(),
+            Err(error) => Err(error),
+        };
+        match next {
+            Ok(Next::Record(record)) => {
+                let origin = Origin { gpu: record.gpu, arrival: record.arrival, clock: Some(Clock::now()) };
+                let line = record.line;
+                let record = numbering.record(&line, origin);
+                if args.select.keeps(&record) {
+                    printer.print(&line, &record)?;
+                }
+            }
+            Ok(Next::Full(gpu)) => {
+                complain(&format_args!(
+                    "the driver's buffer of GPU {gpu} was full: events may be missing here"
+                ));
+            }
+            Ok(Next::Ended(gpu, error)) => say_ended(gpu, error.as_ref()),
+            Ok(Next::Woken) if signal.take().is_some() => {
+                printer.flush()?;
+                return Ok(0);
+            }
+            Ok(Next::Finished) => {
+                printer.flush()?;
+                complain(&"no GPU is left to watch");
+                return Ok(FAILED);
+            }
+            Ok(_) => {}
+            Err(error) => {
+                printer.flush()?;
+                complain(&error);
+                return Ok(FAILED);
+            }
+        }
+    }
+}
+
+/// The page size of this machine.
+fn page_size() -> PageSize {
+    PageSize::new(rustix::param::page_size() as u64).unwrap_or(PageSize::FOUR_KIB)
+}
