@@ -1,4 +1,4 @@
-//! The logs in `tests/data`.
+//! The logs and captures in `tests/data`.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -16,6 +16,21 @@ pub struct Log {
 #[must_use]
 pub fn folder() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("data")
+}
+
+/// The folder among them that holds captures.
+const CAPTURES: &str = "captures";
+
+/// Every capture, in the order of their paths.
+///
+/// # Panics
+///
+/// If there is none.
+#[must_use]
+pub fn captures() -> Vec<Log> {
+    let captures = read_all(&folder().join(CAPTURES), "capture");
+    assert!(!captures.is_empty(), "no capture in {CAPTURES}");
+    captures
 }
 
 /// Every log, in the order of their paths.
@@ -37,18 +52,25 @@ pub fn logs() -> Vec<Log> {
 pub fn logs_below(folder: &Path) -> Vec<Log> {
     let mut logs = vec![];
     for entry in list(folder) {
-        if entry.is_dir() {
-            let before = logs.len();
-            for file in list(&entry) {
-                if file.extension().is_some_and(|extension| extension == "smi") {
-                    let bytes = fs::read(&file).unwrap_or_else(|error| panic!("{}: {error}", file.display()));
-                    logs.push(Log { path: file, bytes });
-                }
-            }
-            assert!(logs.len() > before, "no log in {}", entry.display());
+        if entry.is_dir() && !entry.ends_with(CAPTURES) {
+            let of_folder = read_all(&entry, "smi");
+            assert!(!of_folder.is_empty(), "no log in {}", entry.display());
+            logs.extend(of_folder);
         }
     }
     assert!(!logs.is_empty(), "no folder with logs in {}", folder.display());
+    logs
+}
+
+/// The files of a folder whose names end in this way.
+fn read_all(folder: &Path, extension: &str) -> Vec<Log> {
+    let mut logs = vec![];
+    for path in list(folder) {
+        if path.extension().is_some_and(|is| is == extension) {
+            let bytes = fs::read(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
+            logs.push(Log { path, bytes });
+        }
+    }
     logs
 }
 

@@ -3,9 +3,12 @@
 //! A law is a plain function that panics where it does not hold, with words that say why. Property tests, fuzz
 //! targets and the replay of seeds all call the same ones.
 
-#![forbid(unsafe_code)]
+#![deny(unsafe_code)]
 
+pub mod capture_law;
 pub mod chunks;
 pub mod corpus;
+#[cfg(all(feature = "fake-kernel", target_os = "linux"))]
+pub mod fake_kernel;
 pub mod kernel;
 pub mod laws;
