@@ -1,5 +1,6 @@
 //! Every test that crosses a crate, in one binary; those of the command are in `command/`.
 
+mod capture;
 mod chunking;
 mod corpus;
 mod generate;
@@ -9,5 +10,6 @@ mod printf;
 mod reader;
 mod round_trip;
 mod serde;
+mod tokio;
 mod trust;
 mod wire_forms;

@@ -166,6 +166,28 @@ fn an_empty_source_ends_what_a_name_could_forge() {
     assert_eq!(next(b"3 1\n3 1\n", 2), [(false, true), (false, false)]);
 }
 
+/// Also where the reader does nothing but wait for the next line.
+#[test]
+fn a_wait_begins_with_an_empty_source() {
+    let (mut reader, mut ends) = reader(1);
+    let writer = thread::spawn(move || {
+        for _ in 0..20 {
+            ends[0].write_all(b"1 5:a\n").unwrap();
+            thread::sleep(Duration::from_millis(2));
+        }
+        ends
+    });
+    let mut drained = 0;
+    for _ in 0..20 {
+        let Next::Record(record) = reader.next(None).unwrap() else { panic!() };
+        drained += usize::from(record.line.drained_before);
+        assert!(record.line.drained_before || record.line.trust.is_forgeable() || drained == 0);
+    }
+    // However the two threads are scheduled: some of the lines were waited for.
+    assert!(drained > 0);
+    writer.join().unwrap();
+}
+
 #[test]
 fn nothing_is_allocated_between_two_events() {
     let (mut reader, mut ends) = reader(3);

@@ -24,6 +24,7 @@
 #![deny(unsafe_code)]
 #![cfg_attr(docsrs, feature(doc_cfg))]
 
+pub mod capture;
 mod client;
 mod clock;
 mod error;

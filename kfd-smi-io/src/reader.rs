@@ -181,7 +181,10 @@ impl EventReader {
     pub fn next(&mut self, timeout: Option<Duration>) -> Result<Next<'_>, Error> {
         let deadline = timeout.and_then(|timeout| Instant::now().checked_add(timeout));
         while !self.has_next() {
-            if !self.wait(deadline)? {
+            // A wait that ends because something came does not tell whether the kernel's buffer had been empty. So a
+            // look comes first: where it finds nothing, what comes next begins an event.
+            let is_ready = self.wait(Some(Instant::now()))? || self.wait(deadline)?;
+            if !is_ready {
                 return Ok(Next::TimedOut);
             }
         }

@@ -16,7 +16,9 @@ pub struct Record<'a> {
 }
 
 impl<'a> Record<'a> {
-    pub(crate) const fn new(gpu: Option<GpuId>, arrival: Option<BootNanos>, line: Line<'a>) -> Self {
+    /// A line with its origin.
+    #[must_use]
+    pub const fn new(gpu: Option<GpuId>, arrival: Option<BootNanos>, line: Line<'a>) -> Self {
         Self { gpu, arrival, line }
     }
 }

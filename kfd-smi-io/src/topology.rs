@@ -124,7 +124,12 @@ pub fn read(folder: &Path) -> Result<Topology, Error> {
     }
 }
 
-fn generation(folder: &Path) -> Result<u32, Error> {
+/// The number of the topology in this folder, which counts its changes: cheaper to look at than all of it.
+///
+/// # Errors
+///
+/// As [`read`].
+pub fn generation(folder: &Path) -> Result<u32, Error> {
     number(&folder.join("generation_id"))
 }
 

@@ -162,9 +162,12 @@ impl<const N: usize> Decoder<N> {
     /// The driver inserts each event whole, so what comes next begins a new one: the line that begins there is
     /// [`drained_before`](Line::drained_before) and no rest of a name (see [`Trust`](crate::Trust)). If the bytes given so far
     /// end within a line, no line begins there and nothing changes.
-    pub const fn source_drained(&mut self) {
-        let held = self.end.saturating_sub(self.start);
-        self.drained_at = Some(self.offset.saturating_add(held as u64));
+    pub fn source_drained(&mut self) {
+        let held = self.bytes.get(self.start..self.end).unwrap_or_default();
+        let is_within_line = held.last().map_or(self.within_line, |last| *last != b'\n');
+        if !is_within_line {
+            self.drained_at = Some(self.offset.saturating_add(held.len() as u64));
+        }
     }
 
     /// Whether [`next_line`](Self::next_line) would give a line.
@@ -387,6 +390,13 @@ mod tests {
         assert_eq!(forgeable(true, b""), (false, true));
         // The source was empty within the line: where the line began, nothing was seen.
         assert_eq!(forgeable(true, b"x"), (true, false));
+        // Nor does it forget what was seen where the line began.
+        let mut decoder = Decoder::<128>::new();
+        decoder.source_drained();
+        decoder.feed(b"3");
+        decoder.source_drained();
+        decoder.feed(b" 1\n");
+        assert!(decoder.next_line().unwrap().drained_before);
     }
 
     #[test]

@@ -24,6 +24,9 @@ impl BootNanos {
     /// The latest time that can be printed, 2^63 - 1: 292 years.
     pub const MAX: Self = Self(u64::MAX >> 1);
 
+    /// The moment of booting.
+    pub const MIN: Self = Self(0);
+
     /// A time in nanoseconds; `None` from 2^63 on.
     #[must_use]
     pub const fn new(nanos: u64) -> Option<Self> {
