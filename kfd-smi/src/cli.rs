@@ -1,12 +1,16 @@
 //! What the user can say.
 
 use std::path::PathBuf;
+use std::time::Duration;
 
 use anstream::ColorChoice;
 use clap::builder::PossibleValuesParser;
 use clap::{Args, Parser, Subcommand, ValueEnum};
+use jiff::SignedDuration;
 use kfd_smi_io::Kfd;
 use kfd_smi_proto::{EventId, GpuId, PageSize};
+
+use crate::window::Moment;
 
 /// See what the AMD GPU driver just did: page faults, migrations, queue evictions, resets, throttling.
 #[derive(Debug, Parser)]
@@ -46,6 +50,8 @@ pub(crate) enum Command {
     Gpus(Gpus),
     /// Show events as they happen.
     Monitor(Monitor),
+    /// Record events into a file, to be looked at anywhere.
+    Record(Record),
     /// Show the events of a log, on any machine.
     Replay(Replay),
 }
@@ -112,8 +118,9 @@ pub(crate) struct Monitor {
 
 /// Show the events of a log, on any machine.
 ///
-/// A log is what was read from the driver's file descriptor of one GPU, byte for byte. Lines that are no
-/// events are shown in their place with the reason, and counted on standard error.
+/// A log is a capture, as `kfd-smi record` makes it, or raw: what was read from the driver's file descriptor of one GPU, byte
+/// for byte. Which it is, is found out. Several captures are shown in the order of their times. Lines that are no events
+/// are shown in their place with the reason, and counted on standard error.
 ///
 /// Exit status: 0; 1 with --strict if a line was malformed or cut short; 2 if the usage was wrong or a file
 /// could not be read.
@@ -123,16 +130,66 @@ pub(crate) struct Replay {
     #[arg(value_name = "FILE")]
     pub(crate) files: Vec<PathBuf>,
     /// How to print.
-    #[arg(long, value_enum, default_value_t = Format::Human)]
-    pub(crate) format: Format,
+    #[arg(long, value_enum, default_value_t = ReplayFormat::Human)]
+    pub(crate) format: ReplayFormat,
     #[command(flatten)]
     pub(crate) select: Select,
+    /// Only what came at this time or later: 2026-12-01T10:36:40Z, or seconds since boot.
+    #[arg(long, value_name = "TIME", value_parser = Moment::parse)]
+    pub(crate) from: Option<Moment>,
+    /// Only what came before this time.
+    #[arg(long, value_name = "TIME", value_parser = Moment::parse)]
+    pub(crate) to: Option<Moment>,
+    /// Only the last N lines of those chosen.
+    #[arg(long, value_name = "N")]
+    pub(crate) last: Option<u64>,
+    /// Wait between lines as long as it took then (1), or as many times shorter; captures only.
+    #[arg(long, value_name = "1|N|max", value_parser = speed)]
+    pub(crate) speed: Option<Speed>,
+    /// The clock of the times in lines for people; for captures wall if it is not given, for raw logs boot.
+    #[arg(long, value_enum)]
+    pub(crate) clock: Option<ClockChoice>,
+    /// With --format capture: leave out names of tasks, control groups and the host, and serial numbers.
+    #[arg(long)]
+    pub(crate) redact: bool,
     /// Fail with status 1 if a line is malformed or the last one has no newline.
     #[arg(long)]
     pub(crate) strict: bool,
-    /// The page size of the machine that sent the events, in bytes or as 4K, 64K, 2M.
-    #[arg(long, value_name = "SIZE", default_value = "4096", value_parser = page_size)]
-    pub(crate) page_size: PageSize,
+    /// The page size of the machine that sent the events, in bytes or as 4K, 64K, 2M; what a capture says if it is not
+    /// given, else 4096.
+    #[arg(long, value_name = "SIZE", value_parser = page_size)]
+    pub(crate) page_size: Option<PageSize>,
+}
+
+/// Record events into a file, to be looked at anywhere.
+///
+/// The file, a capture, holds what the driver said byte for byte, and what a stranger must know of this machine: kernel,
+/// GPUs, processes. `kfd-smi replay FILE` shows it. An existing capture is gone on with. SIGINT and SIGTERM end the
+/// recording; SIGHUP opens the file anew, for logrotate.
+///
+/// Exit status: 0; 2 if the driver cannot be watched or the file not be written. On a full disk, the file ends with the
+/// last whole line.
+#[derive(Debug, Args)]
+pub(crate) struct Record {
+    /// The file; `-` is standard output.
+    #[arg(short, long, value_name = "FILE")]
+    pub(crate) output: PathBuf,
+    #[command(flatten)]
+    pub(crate) device: Device,
+    #[command(flatten)]
+    pub(crate) select: Select,
+    /// Stop after this time: 90s, 15m, 1h30m.
+    #[arg(long, value_name = "TIME", value_parser = duration)]
+    pub(crate) duration: Option<Duration>,
+    /// Begin a new file when this one is so large, in bytes or with K, M or G behind it: FILE becomes FILE.1, and so on.
+    #[arg(long, value_name = "SIZE", value_parser = size)]
+    pub(crate) max_size: Option<u64>,
+    /// Keep so many old files.
+    #[arg(long, value_name = "N", default_value_t = 10, value_parser = clap::value_parser!(u32).range(1..=1000))]
+    pub(crate) max_files: u32,
+    /// Leave out names of tasks, control groups and the host, and serial numbers.
+    #[arg(long)]
+    pub(crate) redact: bool,
 }
 
 /// Which clock the times for people are on.
@@ -144,6 +201,34 @@ pub(crate) enum ClockChoice {
     Boot,
     /// Seconds since boot, time spent suspended left out: what the kernel's log prints.
     Mono,
+}
+
+/// How events of a log are printed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum ReplayFormat {
+    /// One line for people.
+    Human,
+    /// One JSON object a line.
+    Json,
+    /// A header, then a row each (RFC 4180).
+    Csv,
+    /// The driver's own lines, byte for byte, control characters included.
+    Raw,
+    /// A capture of what was chosen, from captures.
+    Capture,
+}
+
+impl ReplayFormat {
+    /// The format of the lines, unless it is a capture.
+    pub(crate) const fn lines(self) -> Option<Format> {
+        Some(match self {
+            Self::Human => Format::Human,
+            Self::Json => Format::Json,
+            Self::Csv => Format::Csv,
+            Self::Raw => Format::Raw,
+            Self::Capture => return None,
+        })
+    }
 }
 
 /// How events are printed.
@@ -197,16 +282,36 @@ fn gpu_id(text: &str) -> Result<GpuId, String> {
 }
 
 fn page_size(text: &str) -> Result<PageSize, String> {
-    let (digits, unit) = match text.as_bytes() {
-        [digits @ .., b'k' | b'K'] => (digits, 1 << 10),
-        [digits @ .., b'm' | b'M'] => (digits, 1 << 20),
-        digits => (digits, 1),
+    let page_size = size(text).ok().and_then(PageSize::new);
+    page_size.ok_or_else(|| "expected a power of two, in bytes or with K or M behind it".to_owned())
+}
+
+fn size(text: &str) -> Result<u64, String> {
+    let (digits, shift) = match text.as_bytes() {
+        [digits @ .., b'k' | b'K'] => (digits, 10),
+        [digits @ .., b'm' | b'M'] => (digits, 20),
+        [digits @ .., b'g' | b'G'] => (digits, 30),
+        digits => (digits, 0),
     };
-    str::from_utf8(digits)
-        .ok()
-        .and_then(|digits| digits.parse::<u64>().ok()?.checked_mul(unit))
-        .and_then(PageSize::new)
-        .ok_or_else(|| "expected a power of two, in bytes or with K or M behind it".to_owned())
+    let number = str::from_utf8(digits).ok().and_then(|digits| digits.parse::<u64>().ok());
+    let size = number.and_then(|number| number.checked_mul(1 << shift));
+    size.ok_or_else(|| "expected a number of bytes, with K, M or G behind it or without".to_owned())
+}
+
+/// How many times faster than recorded.
+pub(crate) type Speed = f64;
+
+fn speed(text: &str) -> Result<Speed, String> {
+    // As fast as can be is to wait for a time that is over.
+    let speed = if text == "max" { Some(Speed::INFINITY) } else { text.parse().ok() };
+    speed.filter(|speed| *speed > 0.0).ok_or_else(|| "expected max, or a number above 0".to_owned())
+}
+
+fn duration(text: &str) -> Result<Duration, String> {
+    // A bare number is seconds, as for sleep(1).
+    let seconds = text.parse().ok().and_then(|seconds| Duration::try_from_secs_f64(seconds).ok());
+    let friendly = || text.parse::<SignedDuration>().ok().and_then(|duration| duration.try_into().ok());
+    seconds.or_else(friendly).ok_or_else(|| "expected a time such as 90s, 15m or 1h30m".to_owned())
 }
 
 #[cfg(test)]
@@ -226,6 +331,16 @@ mod tests {
         assert!(gpu_id("1f4b").unwrap_err().contains("0x1f4b"));
         assert!(gpu_id("gfx").is_err());
         assert!(gpu_id("0x100000000").is_err());
+    }
+
+    #[test]
+    fn a_duration_has_units() {
+        for (text, seconds) in [("90s", 90), ("15m", 900), ("1h30m", 5400), ("5", 5), ("1h 1s", 3601)] {
+            assert_eq!(duration(text), Ok(Duration::from_secs(seconds)), "{text}");
+        }
+        for wrong in ["", "-5s", "-5", "x", "5parsecs", "inf"] {
+            assert!(duration(wrong).is_err(), "{wrong}");
+        }
     }
 
     #[test]

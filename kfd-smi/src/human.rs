@@ -4,6 +4,8 @@ use std::fmt::{self, Display};
 use std::io::{self, Write};
 
 use anstyle::{AnsiColor, Style};
+use kfd_smi_io::Clock;
+use kfd_smi_io::capture::{Entry, GpuInfo, Header, ProcessInfo};
 use kfd_smi_proto::{
     DroppedEvents, Escaped, Event, MigrateEnd, MigrateStart, PageCount, PageNumber, PageRange, PageSize,
 };
@@ -11,12 +13,16 @@ use kfd_smi_proto::{
 use crate::cli::ClockChoice;
 use crate::errno;
 use crate::record::Record;
-use crate::time::When;
+use crate::time::{When, utc};
 
 /// How to write for people.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Human {
+    /// As the user said, else as the capture says.
+    chosen_page_size: Option<PageSize>,
     page_size: PageSize,
+    /// As the user said, else the wall clock where it is known.
+    chosen_clock: Option<ClockChoice>,
     clock: ClockChoice,
     colored: bool,
 }
@@ -27,8 +33,54 @@ const NOTICE: Style = AnsiColor::Yellow.on_default();
 const ALARM: Style = AnsiColor::Red.on_default().bold();
 
 impl Human {
-    pub(crate) fn new(page_size: PageSize, clock: ClockChoice, colored: bool) -> Self {
-        Self { page_size, clock, colored }
+    pub(crate) fn new(page_size: Option<PageSize>, clock: Option<ClockChoice>, colored: bool) -> Self {
+        Self {
+            chosen_page_size: page_size,
+            page_size: page_size.unwrap_or(PageSize::FOUR_KIB),
+            chosen_clock: clock,
+            clock: clock.unwrap_or(ClockChoice::Boot),
+            colored,
+        }
+    }
+
+    /// What a capture says, in a line that begins with `#`.
+    pub(crate) fn fact(
+        &mut self,
+        entry: &Entry<'_>,
+        clock: Option<Clock>,
+        out: &mut impl Write,
+    ) -> io::Result<()> {
+        match entry {
+            Entry::Segment(header) => {
+                self.page_size = self.chosen_page_size.or(header.page_size).unwrap_or(PageSize::FOUR_KIB);
+                self.clock = self.chosen_clock.unwrap_or(ClockChoice::Wall);
+                writeln!(out, "# {}", Machine(header))
+            }
+            Entry::Gpu(GpuInfo { gpu, name, pci, .. }) => writeln!(out, "# gpu {gpu} \"{name}\" at {pci}"),
+            Entry::Clock(now) if clock.is_none() => writeln!(out, "# begins at {}", utc(now.realtime)),
+            // Redacted, nothing is known.
+            Entry::Process(ProcessInfo { comm, cgroup, .. })
+                if comm.as_bytes().is_empty() && cgroup.as_bytes().is_empty() =>
+            {
+                Ok(())
+            }
+            Entry::Process(ProcessInfo { pid, comm, cgroup }) => {
+                writeln!(out, "# pid {pid} was \"{comm}\" in \"{cgroup}\" just after")
+            }
+            Entry::End(gpu, reason) => self.warn(out, format_args!("gpu {gpu} ended: {reason}")),
+            Entry::Lost(records) => {
+                self.warn(out, format_args!("{records} records are missing here: the recorder had no room"))
+            }
+            Entry::Full(gpu) => self.warn(
+                out,
+                format_args!("the driver's buffer of GPU {gpu} was full: events may be missing here"),
+            ),
+            _ => Ok(()),
+        }
+    }
+
+    fn warn(self, out: &mut impl Write, warning: fmt::Arguments<'_>) -> io::Result<()> {
+        writeln!(out, "# {}", self.styled(NOTICE, warning))
     }
 
     /// Time, event, pid and GPU in columns, then what only this event has.
@@ -89,6 +141,30 @@ impl<T: Display> Display for Styled<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self(style, text) = self;
         write!(f, "{style}{text}{style:#}")
+    }
+}
+
+/// Which machine a capture comes from, as far as it says so.
+struct Machine<'a>(&'a Header);
+
+impl Display for Machine<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let header = self.0;
+        f.write_str("capture")?;
+        let known = [
+            header.host.as_ref().map(|host| format!("of host \"{host}\"")),
+            header.release.as_ref().map(|release| format!("Linux {release}")),
+            header.machine.as_ref().map(ToString::to_string),
+            header.kfd_version.map(|version| format!("KFD {version}")),
+            header
+                .privileged
+                .map(|yes| if yes { "of all processes".to_owned() } else { "unprivileged".to_owned() }),
+            header.redacted.then(|| "redacted".to_owned()),
+        ];
+        for (number, what) in known.iter().flatten().enumerate() {
+            write!(f, "{} {what}", if number == 0 { "" } else { "," })?;
+        }
+        Ok(())
     }
 }
 

@@ -1,39 +1,69 @@
 //! Where logs come from: files and standard input.
 
+use std::cell::RefCell;
 use std::fmt;
 use std::fs::File;
 use std::io::{self, Read};
 use std::path::Path;
+use std::rc::Rc;
 
 use kfd_smi_proto::Escaped;
 
-/// A log to read.
-pub(crate) struct Input {
+use crate::out::Out;
+use crate::progress::Progress;
+use crate::signals::Signals;
+
+/// A log to read: before it waits for more, everything that came of it is written.
+pub(crate) struct Input<'a> {
     source: Box<dyn Read>,
-    /// How many bytes it has, if that can be known.
-    pub(crate) size: Option<u64>,
+    progress: Progress,
+    out: &'a RefCell<Out>,
+    signals: &'a Signals,
+    /// The error of writing, which must not be taken for one of reading.
+    write_error: WriteError,
 }
 
-impl Input {
-    /// Opens a file, or standard input for `-`.
-    pub(crate) fn open(path: &Path) -> io::Result<Self> {
-        if path == Path::new("-") {
-            return Ok(Self { source: Box::new(io::stdin().lock()), size: None });
-        }
-        let file = File::open(path)?;
-        let metadata = file.metadata()?;
-        let size = metadata.is_file().then_some(metadata.len());
-        Ok(Self { source: Box::new(file), size })
-    }
+/// Where an [`Input`] leaves an error of writing.
+pub(crate) type WriteError = Rc<RefCell<Option<io::Error>>>;
 
-    /// Reads what there is; 0 at the end.
-    pub(crate) fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        loop {
+impl<'a> Input<'a> {
+    /// Opens a file, or standard input for `-`.
+    pub(crate) fn open(
+        path: &Path,
+        out: &'a RefCell<Out>,
+        signals: &'a Signals,
+        write_error: &WriteError,
+    ) -> io::Result<Self> {
+        let (source, size): (Box<dyn Read>, _) = if path == Path::new("-") {
+            (Box::new(io::stdin().lock()), None)
+        } else {
+            let file = File::open(path)?;
+            let metadata = file.metadata()?;
+            let size = metadata.is_file().then_some(metadata.len());
+            (Box::new(file), size)
+        };
+        Ok(Self { source, progress: Progress::new(size), out, signals, write_error: Rc::clone(write_error) })
+    }
+}
+
+impl Read for Input<'_> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        if let Err(error) = self.out.borrow_mut().flush() {
+            *self.write_error.borrow_mut() = Some(error);
+            return Err(io::Error::other("the output failed"));
+        }
+        self.signals.wait();
+        let read = loop {
             match self.source.read(buffer) {
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-                read => return read,
+                read => break read,
             }
+        };
+        self.signals.work();
+        if let Ok(n) = read {
+            self.progress.advance(n);
         }
+        read
     }
 }
 

@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicI32, Ordering};
 use std::thread;
 
 use kfd_smi_io::topology::{self, Gpu};
-use kfd_smi_io::{Error, EventMask, EventReader, GpuId, Kfd, Waker};
+use kfd_smi_io::{Error, EventMask, EventReader, GpuId, Kfd, KfdVersion, Waker};
 use kfd_smi_proto::EventId;
 use signal_hook::iterator::Signals;
 
@@ -18,17 +18,35 @@ use crate::complain::complain;
 #[derive(Debug)]
 pub(crate) struct Live {
     pub(crate) reader: EventReader,
+    pub(crate) version: KfdVersion,
+    pub(crate) mask: EventMask,
+    pub(crate) is_privileged: bool,
+    /// The topology when it was last read.
+    generation: u32,
     /// The GPUs that are watched.
     pub(crate) gpus: Vec<Gpu>,
+}
+
+/// Installs the signals, so that none is missed, and opens what was chosen.
+pub(crate) fn begin(signals: &[i32], device: &Device, select: &Select) -> io::Result<(Live, LastSignal)> {
+    let reader = EventReader::new()?;
+    let signal = LastSignal::install(signals, reader.waker())?;
+    let live = open(reader, device, select)?;
+    if live.gpus.is_empty() {
+        return Err(io::Error::other("there is no GPU to watch: `kfd-smi gpus` lists them"));
+    }
+    Ok((live, signal))
 }
 
 /// Opens the file descriptors of all GPUs, or of those that were chosen, and says what will be missing.
 ///
 /// A GPU that cannot be watched is said and left out, as long as another can.
-pub(crate) fn open(device: &Device, select: &Select) -> Result<Live, Error> {
+fn open(reader: EventReader, device: &Device, select: &Select) -> Result<Live, Error> {
     let kfd = Kfd::open_at(&device.kfd_path)?;
+    let version = kfd.version()?;
     let topology = topology::read(&device.topology())?;
-    if !is_privileged() {
+    let is_privileged = is_privileged();
+    if !is_privileged {
         complain(
             &"without CAP_SYS_ADMIN only resets, throttling and this program's own events are seen: run it as root to \
               see those of other processes",
@@ -38,7 +56,8 @@ pub(crate) fn open(device: &Device, select: &Select) -> Result<Live, Error> {
         complain(&format_args!("node {node} is left out: the device cgroup of this container hides it"));
     }
     let mask = mask(&select.events);
-    let mut live = Live { reader: EventReader::new()?, gpus: vec![] };
+    let generation = topology.generation;
+    let mut live = Live { reader, version, mask, is_privileged, generation, gpus: vec![] };
     let mut failure = None;
     for id in &select.gpus {
         if !topology.gpus.iter().any(|gpu| gpu.id == *id) {
@@ -51,17 +70,11 @@ pub(crate) fn open(device: &Device, select: &Select) -> Result<Live, Error> {
         if !select.gpus.is_empty() && !select.gpus.contains(&gpu.id) {
             continue;
         }
-        match kfd.smi_events(gpu.id).and_then(|client| client.set_mask(mask).map(|()| client)) {
-            Ok(client) => {
-                live.reader.add(client);
-                live.gpus.push(gpu);
+        if let Err(error) = live.watch(&kfd, gpu) {
+            if failure.is_some() {
+                complain(&error);
             }
-            Err(error) => {
-                if failure.is_some() {
-                    complain(&error);
-                }
-                failure = Some(error);
-            }
+            failure = Some(error);
         }
     }
     match failure {
@@ -71,6 +84,34 @@ pub(crate) fn open(device: &Device, select: &Select) -> Result<Live, Error> {
             Ok(live)
         }
         None => Ok(live),
+    }
+}
+
+impl Live {
+    fn watch(&mut self, kfd: &Kfd, gpu: Gpu) -> Result<(), Error> {
+        let client = kfd.smi_events(gpu.id)?;
+        client.set_mask(self.mask)?;
+        self.reader.add(client);
+        self.gpus.push(gpu);
+        Ok(())
+    }
+
+    /// Watches the GPUs that came since this was last asked, and gives them.
+    pub(crate) fn look_for_gpus(&mut self, device: &Device, select: &Select) -> Result<&[Gpu], Error> {
+        let before = self.gpus.len();
+        if topology::generation(&device.topology())? != self.generation {
+            let topology = topology::read(&device.topology())?;
+            self.generation = topology.generation;
+            let kfd = Kfd::open_at(&device.kfd_path)?;
+            for gpu in topology.gpus {
+                let is_known = self.gpus.iter().any(|known| known.id == gpu.id);
+                let is_wanted = select.gpus.is_empty() || select.gpus.contains(&gpu.id);
+                if is_wanted && !is_known {
+                    self.watch(&kfd, gpu)?;
+                }
+            }
+        }
+        Ok(&self.gpus[before..])
     }
 }
 

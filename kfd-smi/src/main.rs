@@ -7,31 +7,39 @@ use std::process::ExitCode;
 use clap::Parser as _;
 
 mod cli;
+mod command;
 mod complain;
 mod csv;
+mod destination;
 mod errno;
+mod excerpt;
 mod fields;
 mod filter;
-mod gpus;
 mod human;
 mod input;
 mod json;
 mod live;
-mod monitor;
+mod machine;
+mod merge;
+mod out;
 mod output;
+mod pace;
 mod printer;
 mod progress;
 mod record;
-mod replay;
+mod ring;
 mod signals;
 mod summary;
 mod time;
+mod window;
+mod writer;
 
 fn main() -> ExitCode {
     let cli = cli::Cli::parse();
     match cli.command {
-        cli::Command::Gpus(args) => gpus::run(&args),
-        cli::Command::Monitor(args) => monitor::run(&args, cli.color),
-        cli::Command::Replay(args) => replay::run(&args, cli.color),
+        cli::Command::Gpus(args) => command::gpus::run(&args),
+        cli::Command::Monitor(args) => command::monitor::run(&args, cli.color),
+        cli::Command::Record(args) => command::record::run(&args),
+        cli::Command::Replay(args) => command::replay::run(&args, cli.color),
     }
 }

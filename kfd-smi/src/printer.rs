@@ -5,9 +5,12 @@ use std::io::{self, Write as _};
 use std::mem;
 
 use anstream::AutoStream;
+use kfd_smi_io::Clock;
+use kfd_smi_io::capture::Entry;
 use kfd_smi_proto::{Line, PageSize};
 
 use crate::cli::{ClockChoice, Color, Format};
+use crate::complain::complain;
 use crate::csv;
 use crate::human::Human;
 use crate::json;
@@ -31,8 +34,8 @@ impl Printer {
     pub(crate) fn new(
         format: Format,
         color: Color,
-        page_size: PageSize,
-        clock: ClockChoice,
+        page_size: Option<PageSize>,
+        clock: Option<ClockChoice>,
     ) -> io::Result<Self> {
         let out = Output::new();
         Ok(match format {
@@ -55,6 +58,27 @@ impl Printer {
     pub(crate) fn begin(&mut self, name: &dyn fmt::Display) -> io::Result<()> {
         match self {
             Self::Human(_, out) => writeln!(out, "==> {name} <=="),
+            _ => Ok(()),
+        }
+    }
+
+    /// Prints what a capture says besides records: for people where it stands, else on standard error if something is
+    /// missing.
+    pub(crate) fn fact(&mut self, entry: &Entry<'_>, clock: Option<Clock>) -> io::Result<()> {
+        match (self, entry) {
+            (Self::Human(human, out), entry) => human.fact(entry, clock, out),
+            (_, Entry::Lost(records)) => {
+                complain(&format_args!(
+                    "{records} records are missing here: the recorder had no room for them"
+                ));
+                Ok(())
+            }
+            (_, Entry::Full(gpu)) => {
+                complain(&format_args!(
+                    "the driver's buffer of GPU {gpu} was full: events may be missing here"
+                ));
+                Ok(())
+            }
             _ => Ok(()),
         }
     }

@@ -12,6 +12,8 @@ pub(crate) struct Summary {
     /// The first malformed line: its number, and why.
     first: Option<(u64, ParseError)>,
     unterminated: bool,
+    /// Lines of a capture that are no records; each was said where it stood.
+    malformed_file_lines: u64,
     /// Lines that end in a carriage return: all or most of them in a file with DOS line ends.
     dos: u64,
     /// Restores that end in a blank: the kernel prints a NUL behind it.
@@ -48,9 +50,14 @@ impl Summary {
         }
     }
 
+    /// Takes a line of a capture that is no record.
+    pub(crate) fn add_malformed_file_line(&mut self) {
+        self.malformed_file_lines += 1;
+    }
+
     /// Whether a line was malformed or cut short.
     pub(crate) fn is_bad(&self) -> bool {
-        self.malformed > 0 || self.unterminated
+        self.malformed > 0 || self.unterminated || self.malformed_file_lines > 0
     }
 
     /// The sentences to print, each a line of its own.

@@ -33,7 +33,9 @@ impl fmt::Display for When<'_> {
             (Some(time), ClockChoice::Mono, Some(clock)) => {
                 format!("{mark}{}", seconds(clock.monotonic_of(time)))
             }
-            _ => "-".to_owned(),
+            // Without the clocks, the time since boot is all there is.
+            (Some(time), ..) => format!("{mark}{time}"),
+            (None, ..) => "-".to_owned(),
         };
         write!(f, "{shown:>width$}")
     }

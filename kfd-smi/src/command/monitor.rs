@@ -4,28 +4,25 @@ use std::io;
 use std::process::ExitCode;
 
 use kfd_smi_io::{Clock, Next};
-use kfd_smi_proto::PageSize;
 use signal_hook::consts::{SIGINT, SIGTERM};
 
 use crate::cli::{ClockChoice, Color, Monitor};
 use crate::complain::{FAILED, complain};
 use crate::live::{self, LastSignal, Live, say_ended};
+use crate::machine::page_size;
 use crate::printer::Printer;
 use crate::record::{Numbering, Origin};
 
 pub(crate) fn run(args: &Monitor, color: Color) -> ExitCode {
-    let live = match live::open(&args.device, &args.select) {
-        Ok(live) if live.gpus.is_empty() => {
-            complain(&"there is no GPU to watch: `kfd-smi gpus` lists them");
-            return ExitCode::from(FAILED);
-        }
-        Ok(live) => live,
+    let begun = live::begin(&[SIGINT, SIGTERM], &args.device, &args.select);
+    let (live, signal) = match begun {
+        Ok(begun) => begun,
         Err(error) => {
             complain(&error);
             return ExitCode::from(FAILED);
         }
     };
-    match monitor(args, color, live) {
+    match monitor(args, color, live, &signal) {
         Ok(status) => ExitCode::from(status),
         Err(error) if error.kind() == io::ErrorKind::BrokenPipe => ExitCode::SUCCESS,
         Err(error) => {
@@ -36,12 +33,11 @@ pub(crate) fn run(args: &Monitor, color: Color) -> ExitCode {
 }
 
 /// Prints until a signal comes or no GPU is left; the error is one of writing.
-fn monitor(args: &Monitor, color: Color, live: Live) -> io::Result<u8> {
+fn monitor(args: &Monitor, color: Color, live: Live, signal: &LastSignal) -> io::Result<u8> {
     let Live { mut reader, .. } = live;
-    let signal = LastSignal::install(&[SIGINT, SIGTERM], reader.waker())?;
     let page_size = args.page_size.unwrap_or_else(page_size);
-    let clock_choice = args.clock.unwrap_or(ClockChoice::Wall);
-    let mut printer = Printer::new(args.format, color, page_size, clock_choice)?;
+    let clock = args.clock.unwrap_or(ClockChoice::Wall);
+    let mut printer = Printer::new(args.format, color, Some(page_size), Some(clock))?;
     printer.flush()?;
     let mut numbering = Numbering::new(None);
     loop {
@@ -86,9 +82,4 @@ fn monitor(args: &Monitor, color: Color, live: Live) -> io::Result<u8> {
             }
         }
     }
-}
-
-/// The page size of this machine.
-fn page_size() -> PageSize {
-    PageSize::new(rustix::param::page_size() as u64).unwrap_or(PageSize::FOUR_KIB)
 }

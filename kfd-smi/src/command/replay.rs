@@ -1,29 +1,36 @@
-//! `kfd-smi replay`: logs in, records out.
+//! `kfd-smi replay`: logs and captures in, records out.
 
+use std::borrow::Cow;
+use std::cell::RefCell;
+use std::fs::File;
 use std::io::{self, IsTerminal as _};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use clap::CommandFactory as _;
 use clap::error::ErrorKind;
-use kfd_smi_proto::{Decoder, Line};
+use kfd_smi_io::capture::{Entry, Log};
+use kfd_smi_io::{Clock, Record};
 
-use crate::cli::{Cli, ClockChoice, Color, Replay};
+use crate::cli::{Cli, Color, Replay, ReplayFormat};
 use crate::complain::{BAD_LINES, FAILED, complain};
-use crate::input::{Input, Name};
+use crate::excerpt::Excerpt;
+use crate::input::{Input, Name, WriteError};
+use crate::merge::{self, Merging};
+use crate::out::Out;
+use crate::pace::Pace;
 use crate::printer::Printer;
-use crate::progress::Progress;
 use crate::record::{Numbering, Origin};
 use crate::signals::Signals;
 use crate::summary::Summary;
-
-/// Large enough that a system call costs nothing; it holds every line that can be an event.
-const BUFFER: usize = 128 << 10;
+use crate::window::{LastTime, Window};
 
 pub(crate) fn run(args: &Replay, color: Color) -> ExitCode {
     if args.files.is_empty() && io::stdin().is_terminal() {
-        let message = "expected a FILE, or a log on standard input, which is a terminal";
-        Cli::command().error(ErrorKind::MissingRequiredArgument, message).exit();
+        usage("expected a FILE, or a log on standard input, which is a terminal");
+    }
+    if args.redact && args.format != ReplayFormat::Capture {
+        usage("--redact goes with --format capture");
     }
     match replay(args, color) {
         Ok(status) => ExitCode::from(status),
@@ -36,87 +43,265 @@ pub(crate) fn run(args: &Replay, color: Color) -> ExitCode {
     }
 }
 
+fn usage(message: &str) -> ! {
+    Cli::command().error(ErrorKind::MissingRequiredArgument, message).exit()
+}
+
 /// Replays every input; the error is one of writing.
 fn replay(args: &Replay, color: Color) -> io::Result<u8> {
     let signals = Signals::install()?;
-    let mut printer = Printer::new(args.format, color, args.page_size, ClockChoice::Boot)?;
     let stdin = [PathBuf::from("-")];
     let files = if args.files.is_empty() { &stdin } else { &args.files[..] };
-    let mut status = 0;
-    for file in files {
-        let name = (files.len() > 1).then(|| file.to_string_lossy());
-        if name.is_some() {
-            printer.begin(&Name(file))?;
-        }
-        let mut one = One {
-            args,
-            printer: &mut printer,
-            numbering: Numbering::new(name.as_deref()),
-            summary: Summary::default(),
-        };
-        if let Err(error) = one.replay(file, &signals)? {
-            complain(&format_args!("{}: {error}", Name(file)));
-            status = FAILED;
-        }
-        for sentence in one.summary.sentences() {
-            complain(&format_args!("{}: {sentence}", Name(file)));
-        }
-        if args.strict && one.summary.is_bad() {
-            status = status.max(BAD_LINES);
-        }
-    }
-    Ok(status)
+    let skip = match args.last {
+        Some(last) => match count(args, files, &signals)? {
+            Some(lines) => lines.saturating_sub(last),
+            None => return Ok(FAILED),
+        },
+        None => 0,
+    };
+    let out = RefCell::new(match args.format.lines() {
+        Some(format) => Out::Lines(Box::new(Printer::new(format, color, args.page_size, args.clock)?)),
+        None => Out::Capture(Box::new(Excerpt::new(args.redact))),
+    });
+    let names: Vec<_> = files.iter().map(|file| file.to_string_lossy()).collect();
+    let mut session = Session::new(args, &out, &signals, skip);
+    session.all(files, &names)?;
+    out.borrow_mut().flush()?;
+    Ok(session.status)
 }
 
-/// The replay of one input.
-struct One<'a> {
+/// How many lines would be shown; `None` if that cannot be known before they are.
+fn count(args: &Replay, files: &[PathBuf], signals: &Signals) -> io::Result<Option<u64>> {
+    if let Some(file) = files.iter().find(|file| !file.is_file()) {
+        complain(&format_args!("{}: --last needs a file, which is read twice", Name(file)));
+        return Ok(None);
+    }
+    let out = RefCell::new(Out::Count(0));
+    let mut session = Session::new(args, &out, signals, 0);
+    session.is_quiet = true;
+    session.pace = None;
+    session.all(files, &[])?;
+    Ok(match out.into_inner() {
+        Out::Count(lines) => Some(lines),
+        _ => None,
+    })
+}
+
+/// One pass over all inputs.
+struct Session<'a> {
     args: &'a Replay,
-    printer: &'a mut Printer,
+    out: &'a RefCell<Out>,
+    signals: &'a Signals,
+    window: Window,
+    pace: Option<Pace>,
+    /// So many lines more are left out.
+    skip: u64,
+    /// Whether nothing is said of what is wrong, because it will be.
+    is_quiet: bool,
+    status: u8,
+}
+
+/// One input.
+struct Source<'a> {
+    path: &'a Path,
+    log: Log<Input<'a>>,
+    write_error: WriteError,
+    state: State<'a>,
+}
+
+/// What is known of an input so far.
+struct State<'a> {
+    name: &'a Path,
     numbering: Numbering<'a>,
     summary: Summary,
+    last_time: LastTime,
+    /// Whether the last record was in the window: then what stands behind it is, too.
+    in_window: bool,
 }
 
-impl One<'_> {
-    /// The inner error is one of reading, the outer one of writing.
-    fn replay(&mut self, file: &Path, signals: &Signals) -> io::Result<io::Result<()>> {
-        let mut input = match Input::open(file) {
-            Ok(input) => input,
-            Err(error) => return Ok(Err(error)),
-        };
-        let mut progress = Progress::new(input.size);
-        let mut decoder = Box::new(Decoder::<BUFFER>::new());
-        let end = loop {
-            self.printer.flush()?;
-            signals.wait();
-            let read = input.read(decoder.buffer());
-            signals.work();
-            match read {
-                Ok(0) => break Ok(()),
-                Ok(n) => {
-                    decoder.advance(n);
-                    progress.advance(n);
-                }
-                Err(error) => break Err(error),
-            }
-            while let Some(line) = decoder.next_line() {
-                self.line(&line)?;
-            }
-        };
-        while let Some(line) = decoder.finish() {
-            self.line(&line)?;
+impl<'a> Session<'a> {
+    fn new(args: &'a Replay, out: &'a RefCell<Out>, signals: &'a Signals, skip: u64) -> Self {
+        Self {
+            args,
+            out,
+            signals,
+            window: Window { from: args.from, to: args.to },
+            pace: args.speed.map(Pace::new),
+            skip,
+            is_quiet: false,
+            status: 0,
         }
-        self.printer.flush()?;
-        Ok(end)
     }
 
-    fn line(&mut self, line: &Line<'_>) -> io::Result<()> {
-        let record = self.numbering.record(line, Origin::default());
-        if line.part.ends() {
-            self.summary.add(&record);
+    /// Replays all inputs; where there are several, under these names.
+    fn all(&mut self, files: &'a [PathBuf], names: &'a [Cow<'a, str>]) -> io::Result<()> {
+        let several = files.len() > 1;
+        let name = |number: usize| names.get(number).filter(|_| several).map(|name| &**name);
+        let writes_capture = self.args.format == ReplayFormat::Capture;
+        if several && !writes_capture && files.iter().all(|file| is_capture(file)) {
+            let mut sources = vec![];
+            for (number, file) in files.iter().enumerate() {
+                sources.extend(self.open(file, name(number))?);
+            }
+            self.merge(&mut sources)?;
+            sources.iter().for_each(|source| self.end(source));
+            return Ok(());
         }
-        if self.args.select.keeps(&record) {
-            self.printer.print(line, &record)?;
+        for (number, file) in files.iter().enumerate() {
+            if several {
+                self.out.borrow_mut().begin(&Name(file))?;
+            }
+            let Some(mut source) = self.open(file, name(number))? else { continue };
+            if matches!(source.log, Log::Raw(_)) && (writes_capture || self.args.speed.is_some()) {
+                let what = "expected a capture: a raw log has neither times nor GPUs";
+                self.failed(file, &io::Error::other(what), &source.write_error)?;
+                continue;
+            }
+            while self.step(&mut source)? {}
+            self.end(&source);
         }
         Ok(())
+    }
+
+    /// Opens an input and finds out what it is; says so and goes on without it if that fails.
+    fn open(&mut self, path: &'a Path, name: Option<&'a str>) -> io::Result<Option<Source<'a>>> {
+        let write_error = WriteError::default();
+        let opened = Input::open(path, self.out, self.signals, &write_error).and_then(Log::detect);
+        match opened {
+            Ok(log) => {
+                let state = State {
+                    name: path,
+                    numbering: Numbering::new(name),
+                    summary: Summary::default(),
+                    last_time: LastTime::default(),
+                    in_window: self.window.from.is_none(),
+                };
+                Ok(Some(Source { path, log, write_error, state }))
+            }
+            Err(error) => {
+                self.failed(path, &error, &write_error)?;
+                Ok(None)
+            }
+        }
+    }
+
+    /// An input could not be read, or the output not be written.
+    fn failed(&mut self, path: &Path, error: &io::Error, write_error: &WriteError) -> io::Result<()> {
+        if let Some(error) = write_error.borrow_mut().take() {
+            return Err(error);
+        }
+        if !self.is_quiet {
+            complain(&format_args!("{}: {error}", Name(path)));
+        }
+        self.status = FAILED;
+        Ok(())
+    }
+
+    /// Takes the next entry of an input; false at its end.
+    fn step(&mut self, source: &mut Source<'a>) -> io::Result<bool> {
+        let Source { path, log, write_error, state } = source;
+        let clock = clock(log);
+        match log.next_entry() {
+            Ok(Some(entry)) => self.entry(state, &entry, clock).map(|()| true),
+            Ok(None) => Ok(false),
+            Err(error) => self.failed(path, &error, write_error).map(|()| false),
+        }
+    }
+
+    fn entry(&mut self, state: &mut State<'a>, entry: &Entry<'_>, clock: Option<Clock>) -> io::Result<()> {
+        match entry {
+            Entry::Record(record) => self.record(state, record, clock),
+            Entry::Malformed(error) => {
+                if !self.is_quiet {
+                    complain(&format_args!("{}: {error}", Name(state.name)));
+                }
+                state.summary.add_malformed_file_line();
+                Ok(())
+            }
+            Entry::Lost(_) | Entry::Full(_) | Entry::End(..) if !state.in_window => Ok(()),
+            fact => self.out.borrow_mut().fact(fact, clock),
+        }
+    }
+
+    fn record(&mut self, state: &mut State<'a>, source: &Record<'_>, clock: Option<Clock>) -> io::Result<()> {
+        let origin = Origin { gpu: source.gpu, arrival: source.arrival, clock };
+        let record = state.numbering.record(&source.line, origin);
+        let ends = source.line.part.ends();
+        if ends {
+            state.summary.add(&record);
+        }
+        state.in_window = self.window.contains(&record, &mut state.last_time);
+        if !state.in_window || !self.args.select.keeps(&record) {
+            return Ok(());
+        }
+        if self.skip > 0 {
+            self.skip -= u64::from(ends);
+            return Ok(());
+        }
+        if let Some(wait) =
+            self.pace.as_mut().zip(source.arrival).and_then(|(pace, arrival)| pace.until(arrival))
+        {
+            self.out.borrow_mut().flush()?;
+            self.signals.wait();
+            Pace::wait(wait);
+            self.signals.work();
+        }
+        self.out.borrow_mut().record(source, &record)
+    }
+
+    /// Takes the records of several captures in the order of their times.
+    fn merge(&mut self, sources: &mut [Source<'a>]) -> io::Result<()> {
+        let mut merging = Merging::new(sources.len());
+        loop {
+            for (number, source) in sources.iter_mut().enumerate() {
+                while merging.wants(number) {
+                    let Source { path, log, write_error, state } = source;
+                    let clock = clock(log);
+                    match log.next_entry() {
+                        Ok(Some(Entry::Record(record))) => merging.put(number, &record, clock),
+                        Ok(Some(entry)) => {
+                            if let Entry::Segment(header) = &entry {
+                                merging.segment(number, header);
+                            }
+                            self.entry(state, &entry, clock)?;
+                        }
+                        Ok(None) => merging.end(number),
+                        Err(error) => {
+                            self.failed(path, &error, write_error)?;
+                            merging.end(number);
+                        }
+                    }
+                }
+            }
+            let Some(merge::Taken { source, kept, bytes, clock }) = merging.take() else { return Ok(()) };
+            self.record(&mut sources[source].state, &kept.record(&bytes), clock)?;
+            merging.give_back(source, bytes);
+        }
+    }
+
+    /// Says what was wrong with an input.
+    fn end(&mut self, source: &Source<'_>) {
+        if self.is_quiet {
+            return;
+        }
+        for sentence in source.state.summary.sentences() {
+            complain(&format_args!("{}: {sentence}", Name(source.path)));
+        }
+        if self.args.strict && source.state.summary.is_bad() {
+            self.status = self.status.max(BAD_LINES);
+        }
+    }
+}
+
+/// Whether a file is a capture. What is no file cannot be looked at twice: it counts as none.
+fn is_capture(path: &Path) -> bool {
+    path.is_file() && File::open(path).and_then(Log::detect).is_ok_and(|log| matches!(log, Log::Capture(_)))
+}
+
+/// What makes wall-clock time of the next entry.
+fn clock(log: &Log<Input<'_>>) -> Option<Clock> {
+    match log {
+        Log::Capture(replay) => replay.clock(),
+        Log::Raw(_) => None,
     }
 }

@@ -1,0 +1,6 @@
+//! The subcommands, a file each.
+
+pub(crate) mod gpus;
+pub(crate) mod monitor;
+pub(crate) mod record;
+pub(crate) mod replay;
