@@ -146,5 +146,5 @@ fn each_generation_has_its_events() {
         assert_eq!(seen, known, "{}", log.path.display());
         generations += 1;
     }
-    assert_eq!(generations, 12);
+    assert_eq!(generations, 13);
 }
