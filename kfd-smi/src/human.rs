@@ -18,7 +18,7 @@ use crate::time::{When, utc};
 /// How to write for people.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Human {
-    /// As the user said, else as the capture says.
+    /// As the user said, else as the machine has it.
     chosen_page_size: Option<PageSize>,
     page_size: PageSize,
     /// As the user said, else the wall clock where it is known.
@@ -43,6 +43,11 @@ impl Human {
         }
     }
 
+    /// From here on lines are of a machine with pages of this size, if it is known.
+    pub(crate) fn set_page_size(&mut self, page_size: Option<PageSize>) {
+        self.page_size = self.chosen_page_size.or(page_size).unwrap_or(PageSize::FOUR_KIB);
+    }
+
     /// What a capture says, in a line that begins with `#`.
     pub(crate) fn fact(
         &mut self,
@@ -52,7 +57,6 @@ impl Human {
     ) -> io::Result<()> {
         match entry {
             Entry::Segment(header) => {
-                self.page_size = self.chosen_page_size.or(header.page_size).unwrap_or(PageSize::FOUR_KIB);
                 self.clock = self.chosen_clock.unwrap_or(ClockChoice::Wall);
                 writeln!(out, "# {}", Machine(header))
             }

@@ -25,6 +25,7 @@ mod out;
 mod output;
 mod pace;
 mod printer;
+mod processes;
 mod progress;
 mod record;
 mod ring;

@@ -1,9 +1,10 @@
 //! What a replay comes to: lines in a format, a new capture, or a number: [`Out`].
 
-use std::io;
+use std::{fmt, io};
 
 use kfd_smi_io::capture::Entry;
 use kfd_smi_io::{Clock, Record as IoRecord};
+use kfd_smi_proto::PageSize;
 
 use crate::excerpt::Excerpt;
 use crate::printer::Printer;
@@ -19,10 +20,18 @@ pub(crate) enum Out {
 }
 
 impl Out {
-    /// Takes a line, or a piece of one.
-    pub(crate) fn record(&mut self, source: &IoRecord<'_>, record: &Record<'_>) -> io::Result<()> {
+    /// Takes a line, or a piece of one, of a machine with pages of this size, if it is known.
+    pub(crate) fn record(
+        &mut self,
+        source: &IoRecord<'_>,
+        record: &Record<'_>,
+        page_size: Option<PageSize>,
+    ) -> io::Result<()> {
         match self {
-            Self::Lines(printer) => printer.print(&source.line, record),
+            Self::Lines(printer) => {
+                printer.set_page_size(page_size);
+                printer.print(&source.line, record)
+            }
             Self::Capture(excerpt) => excerpt.record(source),
             Self::Count(lines) => {
                 *lines += u64::from(source.line.part.ends());
@@ -31,17 +40,22 @@ impl Out {
         }
     }
 
-    /// Takes what a capture says besides records.
-    pub(crate) fn fact(&mut self, entry: &Entry<'_>, clock: Option<Clock>) -> io::Result<()> {
+    /// Takes what the capture of this name says besides records.
+    pub(crate) fn fact(
+        &mut self,
+        name: &dyn fmt::Display,
+        entry: &Entry<'_>,
+        clock: Option<Clock>,
+    ) -> io::Result<()> {
         match self {
-            Self::Lines(printer) => printer.fact(entry, clock),
+            Self::Lines(printer) => printer.fact(name, entry, clock),
             Self::Capture(excerpt) => excerpt.fact(entry),
             Self::Count(_) => Ok(()),
         }
     }
 
     /// Begins an input, where there are several.
-    pub(crate) fn begin(&mut self, name: &dyn std::fmt::Display) -> io::Result<()> {
+    pub(crate) fn begin(&mut self, name: &dyn fmt::Display) -> io::Result<()> {
         match self {
             Self::Lines(printer) => printer.begin(name),
             _ => Ok(()),

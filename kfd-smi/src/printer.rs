@@ -62,25 +62,33 @@ impl Printer {
         }
     }
 
-    /// Prints what a capture says besides records: for people where it stands, else on standard error if something is
-    /// missing.
-    pub(crate) fn fact(&mut self, entry: &Entry<'_>, clock: Option<Clock>) -> io::Result<()> {
-        match (self, entry) {
-            (Self::Human(human, out), entry) => human.fact(entry, clock, out),
-            (_, Entry::Lost(records)) => {
-                complain(&format_args!(
-                    "{records} records are missing here: the recorder had no room for them"
-                ));
-                Ok(())
-            }
-            (_, Entry::Full(gpu)) => {
-                complain(&format_args!(
-                    "the driver's buffer of GPU {gpu} was full: events may be missing here"
-                ));
-                Ok(())
-            }
-            _ => Ok(()),
+    /// From here on lines are of a machine with pages of this size, if it is known.
+    pub(crate) fn set_page_size(&mut self, page_size: Option<PageSize>) {
+        if let Self::Human(human, _) = self {
+            human.set_page_size(page_size);
         }
+    }
+
+    /// Prints what the capture of this name says besides records: for people where it stands, else on standard error if
+    /// something is missing.
+    pub(crate) fn fact(
+        &mut self,
+        name: &dyn fmt::Display,
+        entry: &Entry<'_>,
+        clock: Option<Clock>,
+    ) -> io::Result<()> {
+        match (self, entry) {
+            (Self::Human(human, out), entry) => return human.fact(entry, clock, out),
+            (_, Entry::Lost(records)) => complain(&format_args!(
+                "{name}: {records} records are missing: the recorder had no room for them"
+            )),
+            (_, Entry::Full(gpu)) => complain(&format_args!(
+                "{name}: the driver's buffer of GPU {gpu} was full: events may be missing"
+            )),
+            (_, Entry::End(gpu, reason)) => complain(&format_args!("{name}: GPU {gpu} ended: {reason}")),
+            _ => {}
+        }
+        Ok(())
     }
 
     /// Prints a line, or one piece of a long one.

@@ -67,6 +67,7 @@ struct Pieces {
     head: Vec<u8>,
     length: u64,
     event: Result<(), ParseError>,
+    ended: bool,
 }
 
 impl<'a> Numbering<'a> {
@@ -81,7 +82,10 @@ impl<'a> Numbering<'a> {
     where
         'a: 'l,
     {
-        if line.part.begins() {
+        // In a capture, the beginning of a line can be missing: its rest counts as a line.
+        let has_begun = || self.pieces.get(&origin.gpu).is_some_and(|pieces| !pieces.ended);
+        let begins = line.part.begins() || !has_begun();
+        if begins {
             self.seq += 1;
         }
         let record = Record {
@@ -103,11 +107,12 @@ impl<'a> Numbering<'a> {
             };
         }
         let (seq, event) = (self.seq, line.event.map(drop));
-        let begun = || Pieces { seq, head: vec![], length: 0, event };
+        let begun = || Pieces { seq, head: vec![], length: 0, event, ended: false };
         let pieces = self.pieces.entry(origin.gpu).or_insert_with(begun);
-        if line.part == Part::First {
+        if begins {
             *pieces = begun();
         }
+        pieces.ended = line.part.ends();
         let missing = SHOWN.saturating_sub(pieces.head.len()).min(line.bytes.len());
         pieces.head.extend_from_slice(&line.bytes[..missing]);
         pieces.length += line.bytes.len() as u64;

@@ -5,7 +5,7 @@ use std::{env, fs, process};
 use crate::run::{Ran, command, replay};
 
 /// Printable ASCII and line ends alone.
-fn assert_harmless(ran: &Ran, what: &str) {
+pub(crate) fn assert_harmless(ran: &Ran, what: &str) {
     let harmless = |byte: &u8| matches!(byte, b' '..=b'~' | b'\n' | b'\r');
     assert!(ran.stdout.iter().all(harmless), "{what}: {}", ran.stdout.escape_ascii());
     assert!(!ran.text().replace("\r\n", "\n").contains('\r'), "{what}");

@@ -1,9 +1,12 @@
 //! The command as its users run it: arguments, bytes in, bytes and exit status out.
 
+mod captures;
 mod formats;
 mod golden;
 mod hostile;
+mod live;
 mod options;
 mod process;
 mod readme;
+mod record;
 mod run;

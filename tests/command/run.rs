@@ -1,13 +1,19 @@
 //! Runs the command.
 
 use std::io::Write as _;
-use std::process::{Command, Output, Stdio};
+use std::process::{Child, Command, Output, Stdio};
 
 /// The command, away from the environment of whoever runs the tests.
 pub(crate) fn command(args: &[&str]) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_kfd-smi"));
     command.args(args).stdin(Stdio::null()).env_remove("NO_COLOR").env_remove("CLICOLOR_FORCE");
     command
+}
+
+/// Sends a signal, by its name without SIG.
+pub(crate) fn signal(child: &Child, name: &str) {
+    let status = Command::new("kill").args(["-s", name, &child.id().to_string()]).status().unwrap();
+    assert!(status.success());
 }
 
 /// What a run printed and how it ended.

@@ -11,6 +11,7 @@ use clap::CommandFactory as _;
 use clap::error::ErrorKind;
 use kfd_smi_io::capture::{Entry, Log};
 use kfd_smi_io::{Clock, Record};
+use kfd_smi_proto::{Event, PageSize};
 
 use crate::cli::{Cli, Color, Replay, ReplayFormat};
 use crate::complain::{BAD_LINES, FAILED, complain};
@@ -20,6 +21,7 @@ use crate::merge::{self, Merging};
 use crate::out::Out;
 use crate::pace::Pace;
 use crate::printer::Printer;
+use crate::processes::Processes;
 use crate::record::{Numbering, Origin};
 use crate::signals::Signals;
 use crate::summary::Summary;
@@ -72,7 +74,9 @@ fn replay(args: &Replay, color: Color) -> io::Result<u8> {
 
 /// How many lines would be shown; `None` if that cannot be known before they are.
 fn count(args: &Replay, files: &[PathBuf], signals: &Signals) -> io::Result<Option<u64>> {
-    if let Some(file) = files.iter().find(|file| !file.is_file()) {
+    // What is not there at all will be said when it is opened.
+    let is_stream = |file: &&PathBuf| file.as_path() == Path::new("-") || file.exists() && !file.is_file();
+    if let Some(file) = files.iter().find(is_stream) {
         complain(&format_args!("{}: --last needs a file, which is read twice", Name(file)));
         return Ok(None);
     }
@@ -115,8 +119,11 @@ struct State<'a> {
     numbering: Numbering<'a>,
     summary: Summary,
     last_time: LastTime,
-    /// Whether the last record was in the window: then what stands behind it is, too.
-    in_window: bool,
+    /// What its machine calls a page, if it says so.
+    page_size: Option<PageSize>,
+    processes: Processes,
+    /// Whether the last record was in the window and is not skipped: then what stands behind it is shown, too.
+    is_shown: bool,
 }
 
 impl<'a> Session<'a> {
@@ -174,7 +181,9 @@ impl<'a> Session<'a> {
                     numbering: Numbering::new(name),
                     summary: Summary::default(),
                     last_time: LastTime::default(),
-                    in_window: self.window.from.is_none(),
+                    page_size: None,
+                    processes: Processes::default(),
+                    is_shown: self.window.from.is_none(),
                 };
                 Ok(Some(Source { path, log, write_error, state }))
             }
@@ -218,8 +227,15 @@ impl<'a> Session<'a> {
                 state.summary.add_malformed_file_line();
                 Ok(())
             }
-            Entry::Lost(_) | Entry::Full(_) | Entry::End(..) if !state.in_window => Ok(()),
-            fact => self.out.borrow_mut().fact(fact, clock),
+            Entry::Lost(_) | Entry::Full(_) | Entry::End(..) if self.skip > 0 || !state.is_shown => Ok(()),
+            Entry::Process(process) if !state.processes.is_named(process) => Ok(()),
+            fact => {
+                if let Entry::Segment(header) = fact {
+                    state.page_size = header.page_size;
+                    state.processes = Processes::default();
+                }
+                self.out.borrow_mut().fact(&Name(state.name), fact, clock)
+            }
         }
     }
 
@@ -230,12 +246,13 @@ impl<'a> Session<'a> {
         if ends {
             state.summary.add(&record);
         }
-        state.in_window = self.window.contains(&record, &mut state.last_time);
-        if !state.in_window || !self.args.select.keeps(&record) {
+        state.is_shown = self.window.contains(&record, &mut state.last_time);
+        if !state.is_shown || !self.args.select.keeps(&record) {
             return Ok(());
         }
         if self.skip > 0 {
             self.skip -= u64::from(ends);
+            state.is_shown = false;
             return Ok(());
         }
         if let Some(wait) =
@@ -246,7 +263,12 @@ impl<'a> Session<'a> {
             Pace::wait(wait);
             self.signals.work();
         }
-        self.out.borrow_mut().record(source, &record)
+        self.out.borrow_mut().record(source, &record, state.page_size)?;
+        let pid = record.event.as_ref().ok().and_then(Event::pid);
+        match pid.filter(|_| source.gpu.is_some()).and_then(|pid| state.processes.name(pid)) {
+            Some(process) => self.out.borrow_mut().fact(&Name(state.name), &Entry::Process(process), clock),
+            None => Ok(()),
+        }
     }
 
     /// Takes the records of several captures in the order of their times.
@@ -295,7 +317,9 @@ impl<'a> Session<'a> {
 
 /// Whether a file is a capture. What is no file cannot be looked at twice: it counts as none.
 fn is_capture(path: &Path) -> bool {
-    path.is_file() && File::open(path).and_then(Log::detect).is_ok_and(|log| matches!(log, Log::Capture(_)))
+    path != Path::new("-")
+        && path.is_file()
+        && File::open(path).and_then(Log::detect).is_ok_and(|log| matches!(log, Log::Capture(_)))
 }
 
 /// What makes wall-clock time of the next entry.
