@@ -4,7 +4,7 @@
 use arbitrary::{Arbitrary, Result, Unstructured};
 
 use crate::event::{
-    Access, DroppedEvents, Event, FaultOutcome, MigrateEnd, MigrateStart, QueueRestore, RestoreFlag, Unknown,
+    Access, DroppedEvents, Event, FaultOutcome, MigrateEnd, QueueRestore, RestoreFlag, Unknown,
 };
 use crate::field::{BootNanos, GpuId, Location, Pid};
 use crate::id::EventId;
@@ -109,10 +109,9 @@ impl<'a> Arbitrary<'a> for RestoreFlag {
 
 impl<'a> Arbitrary<'a> for MigrateEnd<'a> {
     fn arbitrary(u: &mut Unstructured<'a>) -> Result<Self> {
-        let start = MigrateStart::arbitrary(u)?;
-        let error_code = u.arbitrary()?;
-        Self::new(&start, start.time, error_code, start.trailing)
-            .or_else(|_| Self::new(&start, start.time, error_code, None))
+        let (time, migration, error_code) = u.arbitrary()?;
+        Self::new(time, migration, error_code, u.arbitrary()?)
+            .or_else(|_| Self::new(time, migration, error_code, None))
             .map_err(|_| arbitrary::Error::IncorrectFormat)
     }
 }

@@ -1,5 +1,6 @@
 //! Chunks in, lines out: [`Decoder`].
 
+use core::fmt;
 use core::ops::Range;
 
 use heapless::Vec;
@@ -54,7 +55,7 @@ use crate::trust::TrustTracker;
 ///
 /// `N` is at least 128, which holds the longest line that any kernel can print; 4097 and more hold every line that
 /// can be an event. The default holds a full buffer of the kernel (8192 bytes) besides.
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub struct Decoder<const N: usize = 16384> {
     /// Empty until the buffer is first lent, from then on all `N` bytes.
     bytes: Vec<u8, N>,
@@ -253,7 +254,17 @@ impl<const N: usize> Decoder<N> {
 
     fn too_long(bytes: &[u8], part: Part) -> ParseError {
         let id = if part == Part::First { leading_id(bytes) } else { None };
-        ParseError { kind: ParseErrorKind::LineTooLong, id, offset: N.min(MAX_LINE) }
+        ParseError { kind: ParseErrorKind::LineTooLong, id, offset: N.saturating_sub(1).min(MAX_LINE) }
+    }
+}
+
+/// What it holds and where it stands, its buffer left out.
+impl<const N: usize> fmt::Debug for Decoder<N> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let held = self.bytes.get(self.start..self.end).unwrap_or_default();
+        let mut debug = f.debug_struct("Decoder");
+        debug.field("size", &N).field("held", &held.len()).field("offset", &self.offset);
+        debug.field("within_line", &self.within_line).field("trust", &self.trust).finish_non_exhaustive()
     }
 }
 
@@ -336,10 +347,11 @@ mod tests {
     #[test]
     fn pieces_are_too_long_and_the_next_line_is_read() {
         let mut decoder = Decoder::<128>::new();
-        let input = [b"5 ".as_slice(), &[b'x'; 200], b"\n3 1\n"].concat();
+        // The second piece begins like another event.
+        let input = [b"5 ".as_slice(), &[b'x'; 126], b"6 ", &[b'x'; 72], b"\n3 1\n"].concat();
         assert_eq!(decoder.feed(&input), 128);
         let error = decoder.next_line().unwrap().event.unwrap_err();
-        assert_eq!((error.kind, error.offset), (ParseErrorKind::LineTooLong, 128));
+        assert_eq!((error.kind, error.offset), (ParseErrorKind::LineTooLong, 127));
         assert_eq!(error.id, Some(crate::EventId::MIGRATE_START));
         assert!(decoder.next_line().is_none());
         decoder.feed(&input[128..]);
@@ -397,6 +409,25 @@ mod tests {
         decoder.source_drained();
         decoder.feed(b" 1\n");
         assert!(decoder.next_line().unwrap().drained_before);
+    }
+
+    #[test]
+    fn no_piece_but_the_first_begins_where_the_source_was_empty() {
+        let mut decoder = Decoder::<128>::new();
+        decoder.feed(&[b'x'; 128]);
+        assert_eq!(decoder.next_line().unwrap().part, Part::First);
+        decoder.source_drained();
+        decoder.feed(b"y\n");
+        let last = decoder.next_line().unwrap();
+        assert_eq!((last.part, last.drained_before), (Part::Last, false));
+    }
+
+    #[test]
+    fn debugging_shows_no_buffer() {
+        let mut decoder = Decoder::<128>::new();
+        decoder.feed(b"3 1");
+        let shown = std::format!("{decoder:?}");
+        assert!(shown.starts_with("Decoder { size: 128, held: 3, offset: 0") && shown.len() < 200, "{shown}");
     }
 
     #[test]

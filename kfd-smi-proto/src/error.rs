@@ -23,11 +23,11 @@ pub struct ParseError {
     pub kind: ParseErrorKind,
     /// The event id that the line begins with, where one can be read.
     pub id: Option<EventId>,
-    /// The byte of the line (from 0) at which the line stopped to be an event.
+    /// The byte of the line (from 0) at which the line stopped being an event.
     pub offset: usize,
 }
 
-/// What the parser expected where a line stopped to be an event.
+/// What the parser expected where a line stopped being an event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]

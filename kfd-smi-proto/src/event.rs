@@ -25,7 +25,7 @@ mod vm_fault;
 
 pub use dropped::DroppedEvents;
 pub use gpu_reset::GpuReset;
-pub use migrate::{MigrateEnd, MigrateStart};
+pub use migrate::{MigrateEnd, MigrateStart, Migration};
 pub use page_fault::{Access, FaultOutcome, PageFaultEnd, PageFaultStart};
 pub use process::Process;
 pub use queue::{QueueEviction, QueueRestore, RestoreFlag};
@@ -332,6 +332,29 @@ pub(crate) mod tests {
         }
         assert_eq!(Event::parse(b"5").unwrap_err().id, Some(EventId::MIGRATE_START));
         assert_eq!(event(b"00003 1").id(), EventId::GPU_PRE_RESET);
+    }
+
+    #[test]
+    fn every_event_that_can_have_trailing_bytes_gives_them() {
+        for line in [
+            "2 1:2",
+            "5 1 -2 @3(4) 5->6 7:8 9",
+            "6 1 -2 @3(4) 5->6 7 8",
+            "7 1 -2 @3(4) R",
+            "8 1 -2 @3(4) M",
+            "9 1 -2 3 4",
+            "a 1 -2 3 0",
+            "b 1 -2 @3(4) 5 6",
+        ] {
+            let longer = std::format!("{line} more");
+            assert_eq!(event(line.as_bytes()).trailing(), None);
+            assert_eq!(event(longer.as_bytes()).trailing().unwrap().as_bytes(), b"more", "{line}");
+        }
+        for line in
+            ["1 5:name more", "3 1 cause more", "4 1 more", "c 5 name more", "d 5 name more", "f more"]
+        {
+            assert_eq!(event(line.as_bytes()).trailing(), None, "{line}");
+        }
     }
 
     #[test]

@@ -53,9 +53,9 @@ impl From<nom::Err<Self>> for Mismatch {
 
 /// What nom's own parsers report.
 impl ParseError<&[u8]> for Mismatch {
-    fn from_error_kind(input: &[u8], kind: ErrorKind) -> Self {
-        let expected = if kind == ErrorKind::Digit { Expected::Decimal } else { Expected::End };
-        Self::new(input, expected)
+    fn from_error_kind(input: &[u8], _: ErrorKind) -> Self {
+        // They serve to look at shapes alone: what they expected is not told to anybody.
+        Self::new(input, Expected::End)
     }
 
     fn append(_: &[u8], _: ErrorKind, first: Self) -> Self {

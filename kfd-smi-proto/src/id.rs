@@ -160,6 +160,14 @@ mod tests {
     }
 
     #[test]
+    fn events_came_with_these_kernels() {
+        let since =
+            |kernel| EventId::KNOWN.iter().filter(move |id| id.since() == Some(kernel)).map(|id| id.0);
+        assert!(since("5.8").eq([1]) && since("5.10").eq([2, 3, 4]));
+        assert!(since("6.0").eq(5..=11) && since("6.16").eq([12, 13]));
+    }
+
+    #[test]
     fn bit_is_id_minus_one() {
         for id in 1..=63 {
             assert_eq!(EventId(id).mask().unwrap().bits(), 1 << (id - 1));

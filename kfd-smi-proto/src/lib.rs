@@ -96,7 +96,7 @@ pub use decoder::Decoder;
 pub use encode::{EncodeError, encode};
 pub use error::{Expected, ParseError, ParseErrorKind};
 pub use event::{
-    Access, DroppedEvents, Event, FaultOutcome, GpuReset, Inconsistent, MigrateEnd, MigrateStart,
+    Access, DroppedEvents, Event, FaultOutcome, GpuReset, Inconsistent, MigrateEnd, MigrateStart, Migration,
     PageFaultEnd, PageFaultStart, Process, QueueEviction, QueueRestore, RestoreFlag, ThermalThrottle,
     Unknown, UnmapFromGpu, VmFault,
 };

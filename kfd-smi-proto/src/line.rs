@@ -1,16 +1,18 @@
 //! The one item that everything yields: [`Line`].
 
+use core::fmt;
 use core::iter::FusedIterator;
 
 use memchr::memchr;
 
 use crate::error::ParseError;
 use crate::event::Event;
+use crate::text::Escaped;
 use crate::trust::{Trust, TrustTracker};
 
 /// The longest line that is read as an event, in bytes, its newline not counted.
 ///
-/// Kernels print at most 120 bytes, and 96 in practice. A longer line is
+/// Kernels print at most 85 bytes, and by the types of their numbers could print 120. A longer line is
 /// [`LineTooLong`](crate::ParseErrorKind::LineTooLong), whatever it begins with.
 pub const MAX_LINE: usize = 4096;
 
@@ -18,7 +20,7 @@ pub const MAX_LINE: usize = 4096;
 ///
 /// A line is bounded by its newlines alone. Nothing in `event` depends on the bytes before or behind it; only
 /// `trust` does.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
 #[non_exhaustive]
@@ -38,6 +40,20 @@ pub struct Line<'a> {
     /// Whether the source was seen empty just before this line: see
     /// [`Decoder::source_drained`](crate::Decoder::source_drained).
     pub drained_before: bool,
+}
+
+/// Its bytes as text: see [`Escaped`].
+impl fmt::Debug for Line<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { bytes, offset, event, trust, terminated, part, drained_before } = self;
+        let mut debug = f.debug_struct("Line");
+        debug
+            .field("bytes", &format_args!("\"{}\"", Escaped(bytes)))
+            .field("offset", offset)
+            .field("event", event);
+        debug.field("trust", trust).field("terminated", terminated).field("part", part);
+        debug.field("drained_before", drained_before).finish()
+    }
 }
 
 /// How much of a line a [`Line`] holds.

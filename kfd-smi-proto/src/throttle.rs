@@ -19,65 +19,103 @@ use core::fmt;
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub struct Throttlers(pub u64);
 
-/// One reason: the number of a bit in [`Throttlers`], 0 to 63.
+/// One reason: the number of a bit in [`Throttlers`], 0 to 63. An open set.
+///
+/// ```
+/// use kfd_smi_proto::{Throttler, Throttlers};
+///
+/// assert!(Throttlers(0x10_0000_0000).contains(Throttler::TEMP_HOTSPOT));
+/// assert_eq!(Throttler::new(36), Some(Throttler::TEMP_HOTSPOT));
+/// assert_eq!(Throttler::new(64), None);
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub struct Throttler(u8);
 
 impl Throttlers {
     /// The reasons in ascending order of their bits.
     pub fn iter(self) -> impl Iterator<Item = Throttler> {
-        (0..64).map(Throttler).filter(move |one| self.0 >> one.0 & 1 == 1)
+        (0..64).map(Throttler).filter(move |one| self.contains(*one))
+    }
+
+    /// Whether this is one of the reasons.
+    #[must_use]
+    pub const fn contains(self, one: Throttler) -> bool {
+        self.0 >> one.0 & 1 == 1
     }
 }
 
+/// One row for each bit: its number, our name, the name in the kernel.
+macro_rules! throttlers {
+    ($($bit:literal $constant:ident $name:literal $c:literal;)*) => {
+        impl Throttler {
+            $(
+                #[doc = concat!("Bit ", $bit, ".")]
+                #[doc(alias = $c)]
+                pub const $constant: Self = Self($bit);
+            )*
+
+            /// The name, that of `SMU_THROTTLER_…_BIT` in the kernel; `None` for a bit of a newer kernel.
+            #[must_use]
+            pub const fn name(self) -> Option<&'static str> {
+                match self {
+                    $(Self::$constant => Some($name),)*
+                    _ => None,
+                }
+            }
+        }
+    };
+}
+
+throttlers! {
+    0 PPT0 "PPT0" "SMU_THROTTLER_PPT0_BIT";
+    1 PPT1 "PPT1" "SMU_THROTTLER_PPT1_BIT";
+    2 PPT2 "PPT2" "SMU_THROTTLER_PPT2_BIT";
+    3 PPT3 "PPT3" "SMU_THROTTLER_PPT3_BIT";
+    4 SPL "SPL" "SMU_THROTTLER_SPL_BIT";
+    5 FPPT "FPPT" "SMU_THROTTLER_FPPT_BIT";
+    6 SPPT "SPPT" "SMU_THROTTLER_SPPT_BIT";
+    7 SPPT_APU "SPPT_APU" "SMU_THROTTLER_SPPT_APU_BIT";
+    16 TDC_GFX "TDC_GFX" "SMU_THROTTLER_TDC_GFX_BIT";
+    17 TDC_SOC "TDC_SOC" "SMU_THROTTLER_TDC_SOC_BIT";
+    18 TDC_MEM "TDC_MEM" "SMU_THROTTLER_TDC_MEM_BIT";
+    19 TDC_VDD "TDC_VDD" "SMU_THROTTLER_TDC_VDD_BIT";
+    20 TDC_CVIP "TDC_CVIP" "SMU_THROTTLER_TDC_CVIP_BIT";
+    21 EDC_CPU "EDC_CPU" "SMU_THROTTLER_EDC_CPU_BIT";
+    22 EDC_GFX "EDC_GFX" "SMU_THROTTLER_EDC_GFX_BIT";
+    23 APCC "APCC" "SMU_THROTTLER_APCC_BIT";
+    32 TEMP_GPU "TEMP_GPU" "SMU_THROTTLER_TEMP_GPU_BIT";
+    33 TEMP_CORE "TEMP_CORE" "SMU_THROTTLER_TEMP_CORE_BIT";
+    34 TEMP_MEM "TEMP_MEM" "SMU_THROTTLER_TEMP_MEM_BIT";
+    35 TEMP_EDGE "TEMP_EDGE" "SMU_THROTTLER_TEMP_EDGE_BIT";
+    36 TEMP_HOTSPOT "TEMP_HOTSPOT" "SMU_THROTTLER_TEMP_HOTSPOT_BIT";
+    37 TEMP_SOC "TEMP_SOC" "SMU_THROTTLER_TEMP_SOC_BIT";
+    38 TEMP_VR_GFX "TEMP_VR_GFX" "SMU_THROTTLER_TEMP_VR_GFX_BIT";
+    39 TEMP_VR_SOC "TEMP_VR_SOC" "SMU_THROTTLER_TEMP_VR_SOC_BIT";
+    40 TEMP_VR_MEM0 "TEMP_VR_MEM0" "SMU_THROTTLER_TEMP_VR_MEM0_BIT";
+    41 TEMP_VR_MEM1 "TEMP_VR_MEM1" "SMU_THROTTLER_TEMP_VR_MEM1_BIT";
+    42 TEMP_LIQUID0 "TEMP_LIQUID0" "SMU_THROTTLER_TEMP_LIQUID0_BIT";
+    43 TEMP_LIQUID1 "TEMP_LIQUID1" "SMU_THROTTLER_TEMP_LIQUID1_BIT";
+    44 VRHOT0 "VRHOT0" "SMU_THROTTLER_VRHOT0_BIT";
+    45 VRHOT1 "VRHOT1" "SMU_THROTTLER_VRHOT1_BIT";
+    46 PROCHOT_CPU "PROCHOT_CPU" "SMU_THROTTLER_PROCHOT_CPU_BIT";
+    47 PROCHOT_GFX "PROCHOT_GFX" "SMU_THROTTLER_PROCHOT_GFX_BIT";
+    56 PPM "PPM" "SMU_THROTTLER_PPM_BIT";
+    57 FIT "FIT" "SMU_THROTTLER_FIT_BIT";
+}
+
 impl Throttler {
+    /// The reason with this bit; `None` from 64 on.
+    #[must_use]
+    pub const fn new(bit: u8) -> Option<Self> {
+        if bit < 64 { Some(Self(bit)) } else { None }
+    }
+
     /// The number of the bit.
     #[must_use]
     pub const fn bit(self) -> u8 {
         self.0
-    }
-
-    /// The name, that of `SMU_THROTTLER_…_BIT` in the kernel; `None` for a bit of a newer kernel.
-    #[must_use]
-    pub const fn name(self) -> Option<&'static str> {
-        Some(match self.0 {
-            0 => "PPT0",
-            1 => "PPT1",
-            2 => "PPT2",
-            3 => "PPT3",
-            4 => "SPL",
-            5 => "FPPT",
-            6 => "SPPT",
-            7 => "SPPT_APU",
-            16 => "TDC_GFX",
-            17 => "TDC_SOC",
-            18 => "TDC_MEM",
-            19 => "TDC_VDD",
-            20 => "TDC_CVIP",
-            21 => "EDC_CPU",
-            22 => "EDC_GFX",
-            23 => "APCC",
-            32 => "TEMP_GPU",
-            33 => "TEMP_CORE",
-            34 => "TEMP_MEM",
-            35 => "TEMP_EDGE",
-            36 => "TEMP_HOTSPOT",
-            37 => "TEMP_SOC",
-            38 => "TEMP_VR_GFX",
-            39 => "TEMP_VR_SOC",
-            40 => "TEMP_VR_MEM0",
-            41 => "TEMP_VR_MEM1",
-            42 => "TEMP_LIQUID0",
-            43 => "TEMP_LIQUID1",
-            44 => "VRHOT0",
-            45 => "VRHOT1",
-            46 => "PROCHOT_CPU",
-            47 => "PROCHOT_GFX",
-            56 => "PPM",
-            57 => "FIT",
-            _ => return None,
-        })
     }
 }
 

@@ -185,6 +185,19 @@ mod tests {
     }
 
     #[test]
+    fn forgeable_and_foreign_lines_are_not_trusted() {
+        let trust = |forgeable, foreign| Trust { forgeable, foreign };
+        for (trust, is_trusted, name) in [
+            (trust(false, false), true, "trusted"),
+            (trust(true, false), false, "forgeable"),
+            (trust(false, true), false, "foreign"),
+            (trust(true, true), false, "forgeable"),
+        ] {
+            assert_eq!((trust.is_trusted(), std::format!("{trust}").as_str()), (is_trusted, name));
+        }
+    }
+
+    #[test]
     fn foreign_lines_need_a_known_gpu_and_a_node() {
         let line = parse_line(b"9 14601738586508 -152990 fc7d 2");
         assert!(TrustTracker::new().judge(line.bytes, &line.event).is_trusted());

@@ -16,6 +16,33 @@ use crate::page::PageRange;
 use crate::text::Trailing;
 use crate::trigger::MigrateTrigger;
 
+/// What the start and the end of a migration have in common: whose pages move, which, from where to where, why.
+///
+/// ```
+/// use kfd_smi_proto::{Event, parse_line};
+///
+/// let start = parse_line(b"5 14601738586508 -152990 @7f0f15200(200) 0->1ea0 1ea0:ffffffff 1").event;
+/// let end = parse_line(b"6 14601738596508 -152990 @7f0f15200(200) 0->1ea0 1 0").event;
+/// let (Ok(Event::MigrateStart(start)), Ok(Event::MigrateEnd(end))) = (start, end) else { panic!() };
+/// assert_eq!(start.migration(), end.migration());
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+#[cfg_attr(feature = "defmt", derive(defmt::Format))]
+#[cfg_attr(feature = "arbitrary", derive(arbitrary::Arbitrary))]
+pub struct Migration {
+    /// The process whose pages move.
+    pub pid: Pid,
+    /// The pages.
+    pub range: PageRange,
+    /// Where they are.
+    pub from: Location,
+    /// Where they go.
+    pub to: Location,
+    /// Why they move.
+    pub trigger: MigrateTrigger,
+}
+
 /// Pages begin to move.
 ///
 /// The kernel's format, behind the id, is `"%lld -%d @%lx(%lx) %x->%x %x:%x %d\n"`:
@@ -90,6 +117,13 @@ impl<'a> MigrateStart<'a> {
         out.literal(" ").signed(self.trigger.0).tail(self.trailing.map(Trailing::as_bytes));
     }
 
+    /// What its end has as well.
+    #[must_use]
+    pub const fn migration(&self) -> Migration {
+        let Self { pid, range, from, to, trigger, .. } = *self;
+        Migration { pid, range, from, to, trigger }
+    }
+
     /// The GPU's end of the migration: `to`, else `from`.
     #[must_use]
     pub fn gpu(&self) -> Option<GpuId> {
@@ -156,22 +190,29 @@ pub struct MigrateEnd<'a> {
 }
 
 impl<'a> MigrateEnd<'a> {
-    /// The end of a migration that started so, at that time.
+    /// The end of a migration, at that time.
     ///
     /// # Errors
     ///
     /// [`Inconsistent`] if there is no error code but the trailing bytes begin with what would be read as one.
     pub fn new(
-        start: &MigrateStart<'_>,
         time: BootNanos,
+        migration: Migration,
         error_code: Option<i32>,
         trailing: Option<Trailing<'a>>,
     ) -> Result<Self, Inconsistent> {
         if error_code.is_none() && trailing.is_some_and(|bytes| begins_with_decimal(bytes.as_bytes())) {
             return Err(Inconsistent);
         }
-        let MigrateStart { pid, range, from, to, trigger, .. } = *start;
+        let Migration { pid, range, from, to, trigger } = migration;
         Ok(Self { time, pid, range, from, to, trigger, error_code, trailing })
+    }
+
+    /// What its start has as well.
+    #[must_use]
+    pub const fn migration(&self) -> Migration {
+        let Self { pid, range, from, to, trigger, .. } = *self;
+        Migration { pid, range, from, to, trigger }
     }
 
     /// 0 or a negative errno of the kernel, `-12` for ENOMEM; `None` if the line does not hold it.
@@ -318,6 +359,8 @@ mod tests {
             assert_eq!(error.kind, ParseErrorKind::CarriageReturn);
         }
         assert_eq!(error_offset(b"5 1 -2 @3(4) 5->6 7:8"), 21);
+        assert_eq!(error_offset(b"5 1 -2 @3(4) 5->6 7:8 -99999999999999999999"), 22);
+        assert!(!shown(format!("{END} 0").as_bytes()).contains("error"));
         assert_eq!(error_offset(b"5 1 2 @3(4) 5->6 7:8 9"), 4);
         assert_eq!(error_offset(b"5 -1 -2 @3(4) 5->6 7:8 9"), 2);
     }
@@ -326,12 +369,15 @@ mod tests {
     fn an_end_that_would_be_read_otherwise_cannot_be_made() {
         let Event::MigrateStart(start) = event(START.as_bytes()) else { panic!() };
         let new = |error_code, trailing: &'static [u8]| {
-            MigrateEnd::new(&start, start.time, error_code, Some(Trailing::new(trailing).unwrap()))
+            MigrateEnd::new(start.time, start.migration(), error_code, Some(Trailing::new(trailing).unwrap()))
         };
         for number in [b"5".as_slice(), b"-5 x", b"99999999999", b"5\r"] {
             assert!(new(None, number).is_err());
             assert!(new(Some(0), number).is_ok());
         }
         assert!(new(None, b"5x").is_ok());
+        let made = MigrateEnd::new(start.time, start.migration(), None, None);
+        assert_eq!(made, Ok(end(END)), "every field has its place");
+        assert_eq!(end(END).migration(), start.migration());
     }
 }
