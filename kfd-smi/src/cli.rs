@@ -1,15 +1,19 @@
 //! What the user can say.
 
+use std::io::Write as _;
 use std::path::PathBuf;
+use std::process::ExitCode;
 use std::time::Duration;
 
 use anstream::ColorChoice;
 use clap::builder::PossibleValuesParser;
-use clap::{Args, Parser, Subcommand, ValueEnum};
+use clap::error::ErrorKind;
+use clap::{Args, CommandFactory as _, Parser, Subcommand, ValueEnum};
 use jiff::SignedDuration;
 use kfd_smi_io::Kfd;
 use kfd_smi_proto::{EventId, GpuId, PageSize};
 
+use crate::complain::printable;
 use crate::window::Moment;
 
 /// See what the AMD GPU driver just did: page faults, migrations, queue evictions, resets, throttling.
@@ -44,15 +48,36 @@ impl From<Color> for ColorChoice {
     }
 }
 
+/// Says what is wrong with the arguments, or the help that was asked for, and ends.
+pub(crate) fn end(error: &clap::Error) -> ExitCode {
+    if error.use_stderr() {
+        // Arguments can be file names, which can hold anything.
+        for line in error.to_string().lines() {
+            _ = writeln!(anstream::stderr(), "{}", printable(line));
+        }
+    } else {
+        _ = error.print();
+    }
+    u8::try_from(error.exit_code()).map_or(ExitCode::FAILURE, ExitCode::from)
+}
+
+/// What is wrong with the arguments of `replay`, where they cannot say it by themselves.
+pub(crate) fn replay_error(message: &str) -> clap::Error {
+    let mut command = Cli::command();
+    command.build();
+    let replay = command.find_subcommand_mut("replay");
+    let error = |command: &mut clap::Command| command.error(ErrorKind::MissingRequiredArgument, message);
+    match replay {
+        Some(replay) => error(replay),
+        None => error(&mut command),
+    }
+}
+
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
-    /// Show the GPUs of this machine, and whether their events can be watched.
     Gpus(Gpus),
-    /// Show events as they happen.
     Monitor(Monitor),
-    /// Record events into a file, to be looked at anywhere.
     Record(Record),
-    /// Show the events of a log, on any machine.
     Replay(Replay),
 }
 
@@ -268,12 +293,13 @@ fn event_names() -> PossibleValuesParser {
 }
 
 fn gpu_id(text: &str) -> Result<GpuId, String> {
+    let is_signed = text.contains('+');
     let id = match text.strip_prefix("0x") {
         Some(digits) => u32::from_str_radix(digits, 16),
         None => text.parse(),
     };
-    id.map(GpuId).map_err(|_| {
-        if text.bytes().all(|byte| byte.is_ascii_hexdigit()) {
+    id.ok().filter(|_| !is_signed).map(GpuId).ok_or_else(|| {
+        if !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_hexdigit()) {
             format!("expected a decimal number, or 0x{text} if it is hexadecimal")
         } else {
             "expected a GPU id such as 0x1ea0, or 7840 as sysfs prints it".to_owned()
@@ -317,7 +343,6 @@ fn duration(text: &str) -> Result<Duration, String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use clap::CommandFactory as _;
 
     #[test]
     fn the_command_line_is_consistent() {
@@ -330,7 +355,9 @@ mod tests {
         assert_eq!(gpu_id("8011"), Ok(GpuId(8011)));
         assert!(gpu_id("1f4b").unwrap_err().contains("0x1f4b"));
         assert!(gpu_id("gfx").is_err());
-        assert!(gpu_id("0x100000000").is_err());
+        for wrong in ["0x100000000", "0x+5", "+5", ""] {
+            assert!(gpu_id(wrong).is_err(), "{wrong}");
+        }
     }
 
     #[test]

@@ -1,6 +1,7 @@
 //! Standard error, where everything goes that is no event.
 
 use std::fmt;
+use std::io::Write as _;
 
 /// Exit status: some input had bad lines, and that was asked.
 pub(crate) const BAD_LINES: u8 = 1;
@@ -10,10 +11,12 @@ pub(crate) const FAILED: u8 = 2;
 
 /// Says a sentence, all of it printable ASCII: paths and the words of the system can hold anything.
 pub(crate) fn complain(what: &dyn fmt::Display) {
-    anstream::eprintln!("kfd-smi: {}", printable(&what.to_string()));
+    // If nobody can hear it, the exit status still tells.
+    _ = writeln!(anstream::stderr(), "kfd-smi: {}", printable(&what.to_string()));
 }
 
-fn printable(text: &str) -> String {
+/// A text with everything else escaped.
+pub(crate) fn printable(text: &str) -> String {
     let mut printable = String::with_capacity(text.len());
     for c in text.chars() {
         match c {

@@ -6,6 +6,9 @@ use std::path::{Path, PathBuf};
 
 use kfd_smi_io::capture::FIRST_LINE;
 
+use crate::output::Output;
+use crate::signals::Stop;
+
 /// A file, or standard output.
 #[derive(Debug)]
 pub(crate) enum Destination {
@@ -14,16 +17,16 @@ pub(crate) enum Destination {
         /// How long it was when it was opened.
         begin: u64,
     },
-    Stdout(io::Stdout),
+    Stdout(Output),
 }
 
 impl Destination {
     /// Opens a file to go on behind what is in it, so that no capture is ever overwritten; `-` is standard output.
     ///
     /// A last line that was cut off, by a crash or a full disk, is removed.
-    pub(crate) fn open(path: &Path) -> io::Result<Self> {
+    pub(crate) fn open(path: &Path, stop: &Stop) -> io::Result<Self> {
         if path == Path::new("-") {
-            return Ok(Self::Stdout(io::stdout()));
+            return Ok(Self::Stdout(Output::new(stop.clone())));
         }
         let mut file = OpenOptions::new().read(true).append(true).create(true).open(path)?;
         if !file.metadata()?.is_file() {
@@ -141,13 +144,13 @@ mod tests {
     fn a_capture_is_gone_on_with_behind_its_last_whole_line() {
         let folder = Folder::new("append");
         let path = folder.write("cut", b"# kfd-smi capture 1\n1 2 : 3 1\n5 6 : 7");
-        let mut destination = Destination::open(&path).unwrap();
+        let mut destination = Destination::open(&path, &Stop::default()).unwrap();
         destination.write_all(b"# kfd-smi capture 1\nhalf a li").unwrap();
         destination.cut(20).unwrap();
         assert_eq!(fs::read(&path).unwrap(), b"# kfd-smi capture 1\n1 2 : 3 1\n# kfd-smi capture 1\n");
         for empty in [&b""[..], b"# kfd-smi cap", b"# kfd-smi capture 1"] {
             let path = folder.write("empty", empty);
-            Destination::open(&path).unwrap();
+            Destination::open(&path, &Stop::default()).unwrap();
             assert_eq!(fs::read(&path).unwrap(), b"");
         }
     }
@@ -159,7 +162,7 @@ mod tests {
             [&b"precious\n"[..], b"# kfd-smi capture 12\n", b"3 1\n# kfd-smi capture 1\n", b"no newline"]
         {
             let path = folder.write("other", other);
-            assert!(Destination::open(&path).is_err());
+            assert!(Destination::open(&path, &Stop::default()).is_err());
             assert_eq!(fs::read(&path).unwrap(), other);
         }
     }

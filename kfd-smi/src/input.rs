@@ -4,7 +4,7 @@ use std::cell::RefCell;
 use std::fmt;
 use std::fs::File;
 use std::io::{self, Read};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::rc::Rc;
 
 use kfd_smi_proto::Escaped;
@@ -16,6 +16,7 @@ use crate::signals::Signals;
 /// A log to read: before it waits for more, everything that came of it is written.
 pub(crate) struct Input<'a> {
     source: Box<dyn Read>,
+    path: PathBuf,
     progress: Progress,
     out: &'a RefCell<Out>,
     signals: &'a Signals,
@@ -37,12 +38,23 @@ impl<'a> Input<'a> {
         let (source, size): (Box<dyn Read>, _) = if path == Path::new("-") {
             (Box::new(io::stdin().lock()), None)
         } else {
-            let file = File::open(path)?;
+            // A named pipe waits for its other end.
+            signals.wait();
+            let file = File::open(path);
+            signals.work();
+            let file = file.map_err(|error| named("cannot open", path, &error))?;
             let metadata = file.metadata()?;
             let size = metadata.is_file().then_some(metadata.len());
             (Box::new(file), size)
         };
-        Ok(Self { source, progress: Progress::new(size), out, signals, write_error: Rc::clone(write_error) })
+        Ok(Self {
+            source,
+            path: path.to_owned(),
+            progress: Progress::new(size),
+            out,
+            signals,
+            write_error: Rc::clone(write_error),
+        })
     }
 }
 
@@ -60,11 +72,19 @@ impl Read for Input<'_> {
             }
         };
         self.signals.work();
-        if let Ok(n) = read {
-            self.progress.advance(n);
+        match read {
+            Ok(n) => {
+                self.progress.advance(n);
+                Ok(n)
+            }
+            Err(error) => Err(named("cannot read", &self.path, &error)),
         }
-        read
     }
+}
+
+/// Says what could not be done with what.
+pub(crate) fn named(what: &str, path: &Path, error: &io::Error) -> io::Error {
+    io::Error::new(error.kind(), format!("{what} {}: {error}", Name(path)))
 }
 
 /// The name of a file for people: a name, too, can hold what does harm on a terminal.

@@ -9,10 +9,12 @@ use std::thread;
 use kfd_smi_io::topology::{self, Gpu};
 use kfd_smi_io::{Error, EventMask, EventReader, GpuId, Kfd, KfdVersion, Waker};
 use kfd_smi_proto::EventId;
+use signal_hook::consts::SIGHUP;
 use signal_hook::iterator::Signals;
 
 use crate::cli::{Device, Select};
 use crate::complain::complain;
+use crate::signals::Stop;
 
 /// Everything that was opened.
 #[derive(Debug)]
@@ -143,26 +145,37 @@ fn is_privileged() -> bool {
 
 /// The signal that came last; it ends the wait of the reader.
 #[derive(Clone, Debug)]
-pub(crate) struct LastSignal(Arc<AtomicI32>);
+pub(crate) struct LastSignal {
+    last: Arc<AtomicI32>,
+    stop: Stop,
+}
 
 impl LastSignal {
     /// Waits for these signals in a thread of its own.
     pub(crate) fn install(signals: &[i32], waker: Waker) -> io::Result<Self> {
-        let last = Self(Arc::new(AtomicI32::new(0)));
+        let last = Self { last: Arc::new(AtomicI32::new(0)), stop: Stop::default() };
         let mut signals = Signals::new(signals)?;
         let shared = last.clone();
         thread::Builder::new().name("signals".to_owned()).spawn(move || {
             for signal in signals.forever() {
-                shared.0.store(signal, Ordering::SeqCst);
+                shared.last.store(signal, Ordering::SeqCst);
+                if signal != SIGHUP {
+                    shared.stop.set(signal);
+                }
                 waker.wake();
             }
         })?;
         Ok(last)
     }
 
+    /// What the output looks at while it waits for its reader.
+    pub(crate) fn stop(&self) -> Stop {
+        self.stop.clone()
+    }
+
     /// The signal that came since this was last asked.
     pub(crate) fn take(&self) -> Option<i32> {
-        Some(self.0.swap(0, Ordering::SeqCst)).filter(|signal| *signal != 0)
+        Some(self.last.swap(0, Ordering::SeqCst)).filter(|signal| *signal != 0)
     }
 }
 

@@ -36,7 +36,10 @@ mod window;
 mod writer;
 
 fn main() -> ExitCode {
-    let cli = cli::Cli::parse();
+    let cli = match cli::Cli::try_parse() {
+        Ok(cli) => cli,
+        Err(error) => return cli::end(&error),
+    };
     match cli.command {
         cli::Command::Gpus(args) => command::gpus::run(&args),
         cli::Command::Monitor(args) => command::monitor::run(&args, cli.color),

@@ -16,6 +16,7 @@ use crate::human::Human;
 use crate::json;
 use crate::output::Output;
 use crate::record::Record;
+use crate::signals::Stop;
 
 /// Where records go.
 #[derive(Debug)]
@@ -36,8 +37,9 @@ impl Printer {
         color: Color,
         page_size: Option<PageSize>,
         clock: Option<ClockChoice>,
+        stop: Stop,
     ) -> io::Result<Self> {
-        let out = Output::new();
+        let out = Output::new(stop);
         Ok(match format {
             Format::Human => {
                 let colored = match color.into() {

@@ -12,6 +12,7 @@ use kfd_smi_proto::{BootNanos, GpuId, Pid};
 use crate::destination::{self, Destination};
 use crate::machine;
 use crate::ring::{Batch, Ring, Taken};
+use crate::signals::Stop;
 
 /// How far the clocks may move against each other before that is written.
 const DRIFT: u64 = 1_000_000;
@@ -51,17 +52,19 @@ pub(crate) struct Writer {
     processes: HashSet<Pid>,
     /// In the files before this one.
     written: Written,
+    stop: Stop,
 }
 
 impl Writer {
     /// Opens the file and begins it.
-    pub(crate) fn new(wanted: Wanted, header: Header, gpus: Vec<GpuInfo>) -> io::Result<Self> {
-        let destination = Destination::open(&wanted.path)?;
+    pub(crate) fn new(wanted: Wanted, header: Header, gpus: Vec<GpuInfo>, stop: Stop) -> io::Result<Self> {
+        let destination = Destination::open(&wanted.path, &stop)?;
         let begin = if wanted.redact { Recorder::redacted } else { Recorder::new };
         let recorder = begin(destination, &header);
         let written = Written { bytes: 0, files: 1 };
         let clock = Clock::now();
-        let mut writer = Self { wanted, header, recorder, gpus, clock, processes: HashSet::new(), written };
+        let mut writer =
+            Self { wanted, header, recorder, gpus, clock, processes: HashSet::new(), written, stop };
         writer.introduce()?;
         writer.recorder.flush()?;
         Ok(writer)
@@ -74,7 +77,7 @@ impl Writer {
             // Awake once an hour, for the clocks.
             let wishes = ring.take(&mut batch, Duration::from_nanos(HOUR));
             let written = self.write(&batch).and_then(|()| match wishes.reopen {
-                true => self.go_on_in(|wanted| Destination::open(&wanted.path)),
+                true => self.go_on_in(|wanted, stop| Destination::open(&wanted.path, stop)),
                 false => Ok(()),
             });
             match written.and_then(|()| self.recorder.flush()) {
@@ -157,17 +160,17 @@ impl Writer {
     }
 
     fn rotate(&mut self) -> io::Result<()> {
-        self.go_on_in(|wanted| {
+        self.go_on_in(|wanted, stop| {
             destination::rotate(&wanted.path, wanted.max_files)?;
-            Destination::open(&wanted.path)
+            Destination::open(&wanted.path, stop)
         })
     }
 
-    fn go_on_in(&mut self, open: impl FnOnce(&Wanted) -> io::Result<Destination>) -> io::Result<()> {
+    fn go_on_in(&mut self, open: impl FnOnce(&Wanted, &Stop) -> io::Result<Destination>) -> io::Result<()> {
         self.recorder.flush()?;
         self.written.bytes += self.recorder.written();
         self.written.files += 1;
-        let destination = open(&self.wanted)?;
+        let destination = open(&self.wanted, &self.stop)?;
         self.recorder.rotate(destination, &self.header)?;
         self.introduce()
     }

@@ -192,6 +192,10 @@ fn a_long_line_shows_its_beginning_and_its_length() {
         assert_eq!(record["id"], 5);
     }
     assert_eq!(record(&[b"c 5 ".as_slice(), &[b'x'; 4092]].concat())["event"], "process_start");
+    let two = [vec![b'x'; 200_000], b"\n".to_vec(), vec![b'y'; 300_000], b"\n".to_vec()].concat();
+    let records = json_of(&two);
+    assert_eq!((&records[0]["length"], &records[1]["length"]), (&json!(200_000), &json!(300_000)));
+    assert_eq!(records[1]["raw"], "y".repeat(256));
 }
 
 #[test]

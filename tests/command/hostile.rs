@@ -1,5 +1,7 @@
 //! Input from hell: nothing panics, nothing is lost, and nothing reaches a terminal.
 
+use std::ffi::OsStr;
+use std::os::unix::ffi::OsStrExt as _;
 use std::{env, fs, process};
 
 use crate::run::{Ran, command, replay};
@@ -48,6 +50,17 @@ fn no_byte_of_a_file_name_reaches_a_terminal() {
             );
         }
     }
+    // Names that are no text are told apart, and arguments that are names do no harm either.
+    for name in [&b"a\xff"[..], b"a\xfe"] {
+        fs::write(folder.join(OsStr::from_bytes(name)), b"3 1\n").unwrap();
+    }
+    let mut both = command(&["replay", "--format", "json"]);
+    both.args([OsStr::from_bytes(b"a\xff"), OsStr::from_bytes(b"a\xfe")]);
+    let ran: Ran = both.current_dir(&folder).output().unwrap().into();
+    assert!(ran.lines()[0].contains(r#""input":"a\\xff""#) && ran.lines()[1].contains(r#""input":"a\\xfe""#));
+    let ran: Ran = command(&["replay", "--\x1b]0;x\x07"]).output().unwrap().into();
+    assert_eq!(ran.status, 2);
+    assert_harmless(&ran, "arguments");
     fs::remove_dir_all(&folder).unwrap();
 }
 

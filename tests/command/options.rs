@@ -63,6 +63,9 @@ fn gpus_are_chosen_by_either_end() {
         filtered(&["--gpu", "0x1ea0"]),
         ["migrate_start", "migrate_end", "page_fault_start", "page_fault_end"]
     );
+    let leaving =
+        replay(&["--gpu", "0x1ea0"], b"5 1 -2 @3(4) 1ea0->0 0:0 1\n5 1 -2 @3(4) 0->5 1ea0:1ea0 1\n");
+    assert_eq!(leaving.lines().len(), 1);
     assert_eq!(filtered(&["--gpu", "64637"]), filtered(&["--gpu", "0xfc7d"]));
     assert_eq!(filtered(&["--gpu", "0xfc7d"]).len(), 3);
     let ran = replay(&["--gpu", "1ea0"], LOG);
@@ -123,6 +126,17 @@ fn colours_are_there_when_they_are_asked_for() {
     assert!(escapes(&mut command(&["replay", file, "--color", "always"])) > 0);
     assert!(escapes(command(&["replay", file]).env("CLICOLOR_FORCE", "1")) > 0);
     assert_eq!(escapes(command(&["replay", file, "--color", "never"]).env("CLICOLOR_FORCE", "1")), 0);
+    // What went wrong stands out.
+    for (line, is_alarm) in [
+        (&b"6 1 -2 @3(4) 0->5 1 -12\n"[..], true),
+        (b"6 1 -2 @3(4) 0->5 1 0\n", false),
+        (b"1 5:name\n", true),
+        (b"bad\n", true),
+        (b"7 1 -2 @3(4) W\n", false),
+    ] {
+        let ran = replay(&["--color", "always"], line);
+        assert_eq!(ran.text().contains("\x1b[31m"), is_alarm, "{}", ran.text());
+    }
     for format in ["json", "csv"] {
         assert_eq!(escapes(&mut command(&["replay", file, "--color", "always", "--format", format])), 0);
     }
@@ -155,9 +169,10 @@ fn several_inputs_are_numbered_each_for_itself() {
     let missing = replay(&["missing", "b", "."]);
     assert_eq!(missing.status, 2);
     assert!(missing.text().contains("gpu_post_reset"));
-    assert!(missing.stderr.contains("kfd-smi: missing: "), "{}", missing.stderr);
-    assert!(missing.stderr.contains("kfd-smi: .: "), "{}", missing.stderr);
+    assert!(missing.stderr.contains("kfd-smi: cannot open missing: No such file"), "{}", missing.stderr);
+    assert!(missing.stderr.contains("kfd-smi: cannot read .: Is a directory"), "{}", missing.stderr);
     assert_eq!(replay(&["a", "missing", "--strict"]).status, 2);
+    assert_eq!(replay(&["missing", "a", "--strict"]).status, 2);
     fs::remove_dir_all(&folder).unwrap();
 }
 
@@ -169,6 +184,10 @@ fn the_command_explains_itself() {
         ["--format", "--event", "--pid", "--gpu", "--trusted-only", "--strict", "--page-size", "--color"]
     {
         assert!(help.text().contains(option), "{option}");
+    }
+    for command_name in ["replay", "record", "monitor"] {
+        let help: Ran = command(&[command_name, "--help"]).output().unwrap().into();
+        assert!(help.text().contains("Exit status"), "{command_name}");
     }
     let version: Ran = command(&["--version"]).output().unwrap().into();
     assert_eq!(version.text(), concat!("kfd-smi ", env!("CARGO_PKG_VERSION"), "\n"));

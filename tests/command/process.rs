@@ -4,6 +4,8 @@ use std::fs::{self, File, OpenOptions};
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::os::unix::process::ExitStatusExt as _;
 use std::process::{Child, Stdio};
+use std::time::Duration;
+use std::{env, process, thread};
 
 use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
 
@@ -21,7 +23,7 @@ fn a_reader_that_has_seen_enough_ends_the_program_quietly() {
         let mut child = spawn(&["replay", "--format", format]);
         let mut stdin = child.stdin.take().unwrap();
         let log = log.clone();
-        let writer = std::thread::spawn(move || stdin.write_all(&log));
+        let writer = thread::spawn(move || stdin.write_all(&log));
         let mut first = String::new();
         BufReader::new(child.stdout.take().unwrap()).read_line(&mut first).unwrap();
         assert!(first.ends_with('\n'));
@@ -71,7 +73,7 @@ fn a_signal_ends_the_program_between_two_lines() {
         // While it works: with whole lines written.
         let mut child = spawn(&["replay", "--format", "json"]);
         let mut stdin = child.stdin.take().unwrap();
-        let writer = std::thread::spawn(move || {
+        let writer = thread::spawn(move || {
             let log = b"3 1 job hang on ring:gfx_0.0.0\n".repeat(100_000);
             while stdin.write_all(&log).is_ok() {}
         });
@@ -101,7 +103,7 @@ fn memory_for(piece: &[u8], mebibytes: usize, format: &str) -> (u64, usize) {
         spawn(&["replay", "--format", format, "--event", "gpu_pre_reset,malformed,process_start"]);
     let mut stdin = child.stdin.take().unwrap();
     let stdout = child.stdout.take().unwrap();
-    let reader = std::thread::spawn(move || BufReader::new(stdout).split(b'\n').count());
+    let reader = thread::spawn(move || BufReader::new(stdout).split(b'\n').count());
     let block = piece.repeat((1 << 20) / piece.len());
     for _ in 0..mebibytes {
         stdin.write_all(&block).unwrap();
@@ -138,7 +140,13 @@ fn standard_input_that_is_a_terminal_is_a_usage_error() {
     let terminal = || OpenOptions::new().read(true).write(true).open(&path).unwrap();
     let ran: Ran = command(&["replay"]).stdin(terminal()).output().unwrap().into();
     assert_eq!(ran.status, 2);
-    assert!(ran.stderr.contains("expected a FILE") && ran.stderr.contains("Usage"), "{}", ran.stderr);
+    assert!(
+        ran.stderr.contains("expected a FILE") && ran.stderr.contains("Usage: kfd-smi replay"),
+        "{}",
+        ran.stderr
+    );
+    let ran: Ran = command(&["replay", "-"]).stdin(terminal()).output().unwrap().into();
+    assert_eq!(ran.status, 2);
 
     // On a terminal, colours are there by themselves.
     let log = File::open(kfd_smi_testkit::corpus::folder().join("forms/linux-5.8.smi")).unwrap();
@@ -154,6 +162,59 @@ fn standard_input_that_is_a_terminal_is_a_usage_error() {
     assert!(shown[..n].contains(&0x1b), "{}", shown[..n].escape_ascii());
 }
 
+/// A signal ends it also where it waits for something else than input: for the other end of a pipe.
+#[test]
+fn a_signal_ends_the_program_wherever_it_waits() {
+    // Nobody reads, and the pipe is full.
+    let log = b"3 1 job hang on ring:gfx_0.0.0\n".repeat(20_000);
+    let mut child = spawn(&["replay", "--format", "json"]);
+    let mut stdin = child.stdin.take().unwrap();
+    let writer = thread::spawn(move || stdin.write_all(&log));
+    let mut stdout = BufReader::new(child.stdout.take().unwrap());
+    let mut line = String::new();
+    stdout.read_line(&mut line).unwrap();
+    signal(&child, "TERM");
+    assert_eq!(child.wait().unwrap().signal(), Some(15));
+    let mut rest = String::new();
+    stdout.read_to_string(&mut rest).unwrap();
+    assert!(rest.ends_with("}\n"), "{:?}", rest.lines().last());
+    assert!(writer.join().unwrap().is_err());
+
+    // Nobody writes to the named pipe that it opens.
+    let folder = env::temp_dir().join(format!("kfd-smi-fifo-{}", process::id()));
+    fs::create_dir(&folder).unwrap();
+    let fifo = folder.join("fifo");
+    rustix::fs::mknodat(rustix::fs::CWD, &fifo, rustix::fs::FileType::Fifo, 0o600.into(), 0).unwrap();
+    let mut child = spawn(&["replay", fifo.to_str().unwrap()]);
+    let opens = || {
+        fs::read_to_string(format!("/proc/{}/wchan", child.id()))
+            .is_ok_and(|wait| wait.contains("wait_for_partner"))
+    };
+    for _ in 0..1000 {
+        if opens() {
+            break;
+        }
+        thread::sleep(Duration::from_millis(1));
+    }
+    signal(&child, "TERM");
+    assert_eq!(child.wait().unwrap().signal(), Some(15));
+    fs::remove_dir_all(&folder).unwrap();
+}
+
+/// What cannot be said is no reason to crash.
+#[test]
+fn a_standard_error_that_cannot_be_written_changes_nothing() {
+    let full = || OpenOptions::new().write(true).open("/dev/full").unwrap();
+    for (args, status) in
+        [(&["replay", "missing"][..], 2), (&["replay", "--strict", "-"], 1), (&["nonsense"], 2)]
+    {
+        let mut child =
+            command(args).stdin(Stdio::piped()).stdout(Stdio::null()).stderr(full()).spawn().unwrap();
+        _ = child.stdin.take().unwrap().write_all(b"bad\n");
+        assert_eq!(child.wait().unwrap().code(), Some(status), "{args:?}");
+    }
+}
+
 /// A full disk is an error that says so.
 #[test]
 fn output_that_cannot_be_written_is_an_error() {
@@ -167,5 +228,5 @@ fn output_that_cannot_be_written_is_an_error() {
     child.stdin.take().unwrap().write_all(b"3 1\n").unwrap();
     let ran: Ran = child.wait_with_output().unwrap().into();
     assert_eq!(ran.status, 2);
-    assert!(ran.stderr.starts_with("kfd-smi: standard output: "), "{}", ran.stderr);
+    assert!(ran.stderr.starts_with("kfd-smi: cannot write to standard output: "), "{}", ran.stderr);
 }

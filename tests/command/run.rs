@@ -1,5 +1,6 @@
 //! Runs the command.
 
+use rustix::process::{Pid, Signal, kill_process};
 use std::io::Write as _;
 use std::process::{Child, Command, Output, Stdio};
 
@@ -12,8 +13,15 @@ pub(crate) fn command(args: &[&str]) -> Command {
 
 /// Sends a signal, by its name without SIG.
 pub(crate) fn signal(child: &Child, name: &str) {
-    let status = Command::new("kill").args(["-s", name, &child.id().to_string()]).status().unwrap();
-    assert!(status.success());
+    let signal = match name {
+        "INT" => Signal::INT,
+        "TERM" => Signal::TERM,
+        "HUP" => Signal::HUP,
+        "STOP" => Signal::STOP,
+        "CONT" => Signal::CONT,
+        _ => panic!("no signal {name}"),
+    };
+    kill_process(Pid::from_child(child), signal).unwrap();
 }
 
 /// What a run printed and how it ended.

@@ -34,7 +34,7 @@ pub(crate) fn run(args: &Gpus) -> ExitCode {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) if error.kind() == io::ErrorKind::BrokenPipe => ExitCode::SUCCESS,
         Err(error) => {
-            complain(&format_args!("standard output: {error}"));
+            complain(&format_args!("cannot write to standard output: {error}"));
             ExitCode::from(FAILED)
         }
     }

@@ -24,9 +24,12 @@ pub(crate) fn run(args: &Monitor, color: Color) -> ExitCode {
     };
     match monitor(args, color, live, &signal) {
         Ok(status) => ExitCode::from(status),
-        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => ExitCode::SUCCESS,
+        // Nobody reads any more, or nobody did when it was to end.
+        Err(error) if matches!(error.kind(), io::ErrorKind::BrokenPipe | io::ErrorKind::Interrupted) => {
+            ExitCode::SUCCESS
+        }
         Err(error) => {
-            complain(&format_args!("standard output: {error}"));
+            complain(&format_args!("cannot write to standard output: {error}"));
             ExitCode::from(FAILED)
         }
     }
@@ -37,7 +40,7 @@ fn monitor(args: &Monitor, color: Color, live: Live, signal: &LastSignal) -> io:
     let Live { mut reader, .. } = live;
     let page_size = args.page_size.unwrap_or_else(page_size);
     let clock = args.clock.unwrap_or(ClockChoice::Wall);
-    let mut printer = Printer::new(args.format, color, Some(page_size), Some(clock))?;
+    let mut printer = Printer::new(args.format, color, Some(page_size), Some(clock), signal.stop())?;
     printer.flush()?;
     let mut numbering = Numbering::new(None);
     loop {

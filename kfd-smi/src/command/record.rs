@@ -33,7 +33,7 @@ pub(crate) fn run(args: &Record) -> ExitCode {
     match record(args, live, signal) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
-            complain(&format_args!("{}: {error}", args.output.display()));
+            complain(&format_args!("cannot write {}: {error}", args.output.display()));
             ExitCode::from(FAILED)
         }
     }
@@ -48,7 +48,7 @@ fn record(args: &Record, live: Live, signal: LastSignal) -> io::Result<()> {
         max_files: args.max_files,
     };
     let header = machine::header(live.version, live.mask, live.is_privileged);
-    let writer = Writer::new(wanted, header, live.gpus.iter().map(GpuInfo::from).collect())?;
+    let writer = Writer::new(wanted, header, live.gpus.iter().map(GpuInfo::from).collect(), signal.stop())?;
     let ring = Arc::new(Ring::default());
     let writing = spawn(writer, Arc::clone(&ring), live.reader.waker())?;
     let mut reading = Reading::new(args, live, ring, signal);

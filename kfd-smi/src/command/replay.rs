@@ -7,13 +7,11 @@ use std::io::{self, IsTerminal as _};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use clap::CommandFactory as _;
-use clap::error::ErrorKind;
 use kfd_smi_io::capture::{Entry, Log};
 use kfd_smi_io::{Clock, Record};
-use kfd_smi_proto::{Event, PageSize};
+use kfd_smi_proto::{Escaped, Event, PageSize};
 
-use crate::cli::{Cli, Color, Replay, ReplayFormat};
+use crate::cli::{self, Color, Replay, ReplayFormat};
 use crate::complain::{BAD_LINES, FAILED, complain};
 use crate::excerpt::Excerpt;
 use crate::input::{Input, Name, WriteError};
@@ -28,45 +26,55 @@ use crate::summary::Summary;
 use crate::window::{LastTime, Window};
 
 pub(crate) fn run(args: &Replay, color: Color) -> ExitCode {
-    if args.files.is_empty() && io::stdin().is_terminal() {
-        usage("expected a FILE, or a log on standard input, which is a terminal");
+    let reads_stdin = args.files.is_empty() || args.files.iter().any(|file| file == Path::new("-"));
+    if reads_stdin && io::stdin().is_terminal() {
+        let message = "expected a FILE, or a log on standard input, which is a terminal";
+        return cli::end(&cli::replay_error(message));
     }
     if args.redact && args.format != ReplayFormat::Capture {
-        usage("--redact goes with --format capture");
+        return cli::end(&cli::replay_error("--redact goes with --format capture"));
     }
-    match replay(args, color) {
+    let signals = match Signals::install() {
+        Ok(signals) => signals,
+        Err(error) => {
+            complain(&format_args!("cannot wait for signals: {error}"));
+            return ExitCode::from(FAILED);
+        }
+    };
+    match replay(args, color, &signals) {
         Ok(status) => ExitCode::from(status),
         // Whoever read the output has seen enough.
         Err(error) if error.kind() == io::ErrorKind::BrokenPipe => ExitCode::SUCCESS,
         Err(error) => {
-            complain(&format_args!("standard output: {error}"));
+            if error.kind() == io::ErrorKind::Interrupted {
+                // Nobody read when it was to end.
+                signals.end();
+            }
+            complain(&format_args!("cannot write to standard output: {error}"));
             ExitCode::from(FAILED)
         }
     }
 }
 
-fn usage(message: &str) -> ! {
-    Cli::command().error(ErrorKind::MissingRequiredArgument, message).exit()
-}
-
 /// Replays every input; the error is one of writing.
-fn replay(args: &Replay, color: Color) -> io::Result<u8> {
-    let signals = Signals::install()?;
+fn replay(args: &Replay, color: Color, signals: &Signals) -> io::Result<u8> {
     let stdin = [PathBuf::from("-")];
     let files = if args.files.is_empty() { &stdin } else { &args.files[..] };
     let skip = match args.last {
-        Some(last) => match count(args, files, &signals)? {
+        Some(last) => match count(args, files, signals)? {
             Some(lines) => lines.saturating_sub(last),
             None => return Ok(FAILED),
         },
         None => 0,
     };
     let out = RefCell::new(match args.format.lines() {
-        Some(format) => Out::Lines(Box::new(Printer::new(format, color, args.page_size, args.clock)?)),
-        None => Out::Capture(Box::new(Excerpt::new(args.redact))),
+        Some(format) => {
+            Out::Lines(Box::new(Printer::new(format, color, args.page_size, args.clock, signals.stop())?))
+        }
+        None => Out::Capture(Box::new(Excerpt::new(args.redact, signals.stop()))),
     });
-    let names: Vec<_> = files.iter().map(|file| file.to_string_lossy()).collect();
-    let mut session = Session::new(args, &out, &signals, skip);
+    let names: Vec<_> = files.iter().map(|file| name_of(file)).collect();
+    let mut session = Session::new(args, &out, signals, skip);
     session.all(files, &names)?;
     out.borrow_mut().flush()?;
     Ok(session.status)
@@ -155,13 +163,13 @@ impl<'a> Session<'a> {
             return Ok(());
         }
         for (number, file) in files.iter().enumerate() {
+            let Some(mut source) = self.open(file, name(number))? else { continue };
             if several {
                 self.out.borrow_mut().begin(&Name(file))?;
             }
-            let Some(mut source) = self.open(file, name(number))? else { continue };
             if matches!(source.log, Log::Raw(_)) && (writes_capture || self.args.speed.is_some()) {
                 let what = "expected a capture: a raw log has neither times nor GPUs";
-                self.failed(file, &io::Error::other(what), &source.write_error)?;
+                self.failed(&io::Error::other(format!("{}: {what}", Name(file))), &source.write_error)?;
                 continue;
             }
             while self.step(&mut source)? {}
@@ -188,19 +196,19 @@ impl<'a> Session<'a> {
                 Ok(Some(Source { path, log, write_error, state }))
             }
             Err(error) => {
-                self.failed(path, &error, &write_error)?;
+                self.failed(&error, &write_error)?;
                 Ok(None)
             }
         }
     }
 
     /// An input could not be read, or the output not be written.
-    fn failed(&mut self, path: &Path, error: &io::Error, write_error: &WriteError) -> io::Result<()> {
+    fn failed(&mut self, error: &io::Error, write_error: &WriteError) -> io::Result<()> {
         if let Some(error) = write_error.borrow_mut().take() {
             return Err(error);
         }
         if !self.is_quiet {
-            complain(&format_args!("{}: {error}", Name(path)));
+            complain(error);
         }
         self.status = FAILED;
         Ok(())
@@ -208,12 +216,12 @@ impl<'a> Session<'a> {
 
     /// Takes the next entry of an input; false at its end.
     fn step(&mut self, source: &mut Source<'a>) -> io::Result<bool> {
-        let Source { path, log, write_error, state } = source;
+        let Source { log, write_error, state, .. } = source;
         let clock = clock(log);
         match log.next_entry() {
             Ok(Some(entry)) => self.entry(state, &entry, clock).map(|()| true),
             Ok(None) => Ok(false),
-            Err(error) => self.failed(path, &error, write_error).map(|()| false),
+            Err(error) => self.failed(&error, write_error).map(|()| false),
         }
     }
 
@@ -277,7 +285,7 @@ impl<'a> Session<'a> {
         loop {
             for (number, source) in sources.iter_mut().enumerate() {
                 while merging.wants(number) {
-                    let Source { path, log, write_error, state } = source;
+                    let Source { log, write_error, state, .. } = source;
                     let clock = clock(log);
                     match log.next_entry() {
                         Ok(Some(Entry::Record(record))) => merging.put(number, &record, clock),
@@ -289,7 +297,7 @@ impl<'a> Session<'a> {
                         }
                         Ok(None) => merging.end(number),
                         Err(error) => {
-                            self.failed(path, &error, write_error)?;
+                            self.failed(&error, write_error)?;
                             merging.end(number);
                         }
                     }
@@ -313,6 +321,11 @@ impl<'a> Session<'a> {
             self.status = self.status.max(BAD_LINES);
         }
     }
+}
+
+/// The name as it was given; if it is no text, so that it can be told from others.
+fn name_of(path: &Path) -> Cow<'_, str> {
+    path.to_str().map_or_else(|| Escaped(path.as_os_str().as_encoded_bytes()).to_string().into(), Into::into)
 }
 
 /// Whether a file is a capture. What is no file cannot be looked at twice: it counts as none.
