@@ -6,7 +6,7 @@ use std::env;
 use std::fs::File;
 use std::process::Command;
 
-use kfd_smi_testkit::corpus;
+use kfd_smi_testkit::{corpus, skip};
 
 #[path = "no_std/src/fold.rs"]
 #[expect(unreachable_pub, reason = "the program has it as it is")]
@@ -29,7 +29,7 @@ fn lines_are_events_or_malformed() {
 #[test]
 fn a_program_without_library_decodes_the_same() {
     let Some(program) = env::var_os("KFD_SMI_NO_STD") else {
-        eprintln!("SKIPPED a_program_without_library_decodes_the_same: KFD_SMI_NO_STD is not set");
+        skip("a_program_without_library_decodes_the_same", &"KFD_SMI_NO_STD is not set");
         return;
     };
     for log in corpus::logs() {

@@ -7,7 +7,7 @@ use std::{env, fs, process};
 
 use kfd_smi_proto::parse_line;
 use kfd_smi_testkit::kernel::{FORMS, Values};
-use kfd_smi_testkit::laws;
+use kfd_smi_testkit::{laws, skip};
 use proptest::strategy::{Strategy as _, ValueTree as _};
 use proptest::test_runner::TestRunner;
 
@@ -50,7 +50,7 @@ fn the_encoder_prints_what_printf_prints() {
     let folder = env::temp_dir().join(format!("kfd-smi-printf-{}", process::id()));
     fs::create_dir(&folder).unwrap();
     let Some(program) = compile(&folder) else {
-        eprintln!("SKIPPED the_encoder_prints_what_printf_prints: no C compiler");
+        skip("the_encoder_prints_what_printf_prints", &"no C compiler");
         fs::remove_dir_all(&folder).unwrap();
         return;
     };

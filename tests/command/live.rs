@@ -9,6 +9,7 @@ use std::{fs, thread};
 use kfd_smi_proto::GpuId;
 use kfd_smi_testkit::fake_kernel::{Builder, End, Errno, FakeKernel, Gpu};
 use kfd_smi_testkit::kernel::FORMS;
+use kfd_smi_testkit::skip;
 use serde_json::Value;
 
 use crate::run::{Ran, command, signal};
@@ -297,7 +298,7 @@ fn every_form_comes_through() {
 #[test]
 fn an_ordinary_user_sees_resets() {
     if !rustix::process::geteuid().is_root() {
-        eprintln!("SKIPPED an_ordinary_user_sees_resets: not run as root");
+        skip("an_ordinary_user_sees_resets", &"not run as root");
         return;
     }
     let Some(mut kernel) = machine().build_or_skip("an_ordinary_user_sees_resets") else { return };
@@ -306,7 +307,7 @@ fn an_ordinary_user_sees_resets() {
     let child = match kernel.spawn(piped(&mut nobody)) {
         Ok(child) => child,
         Err(error) => {
-            eprintln!("SKIPPED an_ordinary_user_sees_resets: {error}");
+            skip("an_ordinary_user_sees_resets", &error);
             return;
         }
     };

@@ -5,6 +5,18 @@ use std::path::PathBuf;
 
 use crate::run::{Ran, command};
 
+/// The example in Rust is that of the library, where it is compiled and run.
+#[test]
+fn the_example_is_one_that_runs() {
+    let root = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("..");
+    let read = |path: &str| fs::read_to_string(root.join(path)).unwrap();
+    let readme = read("README.md");
+    let (_, block) = readme.split_once("```rust\n").unwrap();
+    let (block, _) = block.split_once("```").unwrap();
+    assert!(read("kfd-smi-proto/README.md").contains(&format!("```rust\n{block}```")));
+    assert!(block.contains("lines(log)"));
+}
+
 #[test]
 fn the_readme_shows_what_is_printed() {
     let root = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("..");

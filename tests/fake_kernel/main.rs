@@ -53,15 +53,16 @@ pub(crate) use kernel;
 /// Root may do what others may not, so the whole is done as both.
 #[test]
 fn all_of_this_as_an_ordinary_user() {
+    use kfd_smi_testkit::skip;
     use std::os::unix::process::CommandExt as _;
     let name = "all_of_this_as_an_ordinary_user";
     if !rustix::process::geteuid().is_root() {
-        println!("SKIPPED {name}: not run as root, so that all the others show it");
+        skip(name, &"not run as root, so that all the others show it");
         return;
     }
     let program = std::env::current_exe().unwrap();
     if let Some(folder) = remote::barred(&program) {
-        println!("SKIPPED {name}: {} is not for others", folder.display());
+        skip(name, &format_args!("{} is not for others", folder.display()));
         return;
     }
     let mut again = Command::new(program);

@@ -122,6 +122,7 @@ fn without_a_fake_kernel_tests_are_skipped() {
     let mut kernel = kernel!(one_gpu());
     let mut tests = Command::new(std::env::current_exe().unwrap());
     tests.args(["--exact", "device::opening_fails_once", "--nocapture"]).stdout(Stdio::piped());
+    tests.env_remove("KFD_SMI_SKIPPED");
     let output = kernel.spawn(&mut tests).unwrap().wait_with_output().unwrap();
     let stdout = String::from_utf8(output.stdout).unwrap();
     let why = "SKIPPED device::opening_fails_once: seccomp user notification: ";

@@ -33,7 +33,10 @@ pub(crate) fn users() -> Vec<Option<u32>> {
         _ if !rustix::process::geteuid().is_root() => vec![None],
         None => vec![None, Some(65534)],
         Some(folder) => {
-            println!("SKIPPED the ordinary user: {} is not for others", folder.display());
+            kfd_smi_testkit::skip(
+                "the_ordinary_user",
+                &format_args!("{} is not for others", folder.display()),
+            );
             vec![None]
         }
     }

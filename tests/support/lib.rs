@@ -12,3 +12,6 @@ pub mod corpus;
 pub mod fake_kernel;
 pub mod kernel;
 pub mod laws;
+mod skip;
+
+pub use skip::skip;

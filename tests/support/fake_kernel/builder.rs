@@ -1,5 +1,6 @@
 //! Says what a fake kernel is to be: [`Builder`].
 
+use crate::skip;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::io;
 use std::process::Command;
@@ -143,7 +144,7 @@ impl Builder {
         match self.build() {
             Ok(kernel) => Some(kernel),
             Err(error) if error.kind() == io::ErrorKind::Unsupported => {
-                println!("SKIPPED {test}: {error}");
+                skip(test, &error);
                 None
             }
             Err(error) => panic!("the files of the fake kernel: {error}"),
