@@ -128,6 +128,21 @@ fn a_gpu_that_fails_ends_with_its_error() {
 }
 
 #[test]
+fn a_gpu_can_be_ended() {
+    let (mut reader, mut ends) = reader(3);
+    ends[1].write_all(b"3 1\n3 2\n3").unwrap();
+    assert_eq!(said(reader.next(None).unwrap()), line(2, b"3 1"));
+    reader.end(GpuId(1));
+    reader.end(GpuId(2));
+    assert_eq!(said(reader.next(None).unwrap()), Said::Ended(1));
+    assert_eq!(said(reader.next(None).unwrap()), line(2, b"3 2"));
+    assert_eq!(said(reader.next(None).unwrap()), line(2, b"3"));
+    assert_eq!(said(reader.next(None).unwrap()), Said::Ended(2));
+    ends[2].write_all(b"4 1\n").unwrap();
+    assert_eq!(said(reader.next(None).unwrap()), line(3, b"4 1"));
+}
+
+#[test]
 fn a_waker_ends_the_wait_from_another_thread() {
     let (mut reader, mut ends) = reader(1);
     let waker = reader.waker();

@@ -80,6 +80,8 @@ struct Source {
     arrival: Option<BootNanos>,
     /// Whether there may be something to read in this round.
     ready: bool,
+    /// Whether the other end is gone.
+    hung_up: bool,
     /// Whether the last read found the kernel's buffer full, and that was not said yet.
     full: bool,
     /// How large the kernel's buffer is, as far as is known.
@@ -147,10 +149,20 @@ impl EventReader {
             client,
             arrival: None,
             ready: false,
+            hung_up: false,
             full: false,
             fifo_size: fifo_size(),
             end: End::Open,
         });
+    }
+
+    /// Ends a GPU as if its file descriptor had been closed: what was read of it is still said, then
+    /// [`Next::Ended`]. Do so when it has left the topology, of which the driver says nothing.
+    pub fn end(&mut self, gpu: GpuId) {
+        let of_gpu = |source: &&mut Source| source.client.gpu() == gpu;
+        self.sources.iter_mut().filter(of_gpu).for_each(|source| source.end = End::Near(None));
+        // Those in front of the turn are to be asked, too.
+        self.turn = 0;
     }
 
     /// The GPUs that have not ended, in the order in which they were added.
@@ -299,7 +311,9 @@ impl Source {
         } else if events.contains(PollFlags::ERR) {
             self.end(Errno::IO);
         } else if events.contains(PollFlags::HUP) {
-            self.end = End::Near(None);
+            // A last read tells whether it failed.
+            self.ready = true;
+            self.hung_up = true;
         } else {
             // Nothing to read is an empty buffer, as EAGAIN would be.
             self.decoder.source_drained();
@@ -317,6 +331,7 @@ impl Source {
                 }
                 self.full = (self.fifo_size.saturating_sub(LONGEST_EVENT)..=self.fifo_size).contains(&n);
             }
+            Ok(None) if self.hung_up => self.end = End::Near(None),
             Ok(None) => self.decoder.source_drained(),
             Err(error) => self.end = End::Near(Some(error)),
         }

@@ -3,7 +3,9 @@
 use core::fmt;
 
 use crate::event::Event;
+use crate::field::{BootNanos, Location, Pid};
 use crate::line::MAX_LINE;
+use crate::page::{PageNumber, PageRange};
 
 /// Writes the line that a kernel prints for an event, newline included, and gives it back.
 ///
@@ -126,6 +128,31 @@ impl Encoder<'_> {
         self.decimal(value.unsigned_abs())
     }
 
+    /// `"%lld"` of a time.
+    pub(crate) fn nanos(&mut self, time: BootNanos) -> &mut Self {
+        self.decimal(time.nanos())
+    }
+
+    /// `"-%d"`
+    pub(crate) fn pid(&mut self, pid: Pid) -> &mut Self {
+        self.literal("-").signed(pid.0)
+    }
+
+    /// `"@%lx"`
+    pub(crate) fn page(&mut self, page: PageNumber) -> &mut Self {
+        self.literal("@").hex(page.0)
+    }
+
+    /// `"@%lx(%lx)"`
+    pub(crate) fn range(&mut self, range: PageRange) -> &mut Self {
+        self.page(range.start).literal("(").hex(range.count.0).literal(")")
+    }
+
+    /// `"%x->%x"`
+    pub(crate) fn route(&mut self, from: Location, to: Location) -> &mut Self {
+        self.hex(from.0).literal("->").hex(to.0)
+    }
+
     fn digits(&mut self, value: u64, base: u64, width: usize) -> &mut Self {
         // 2^64 has 20 decimal digits.
         let mut digits = [0; 20];
@@ -197,7 +224,7 @@ mod tests {
         line[..4].copy_from_slice(b"1 5:");
         let Ok(Event::VmFault(mut fault)) = crate::parse_line(&line).event else { panic!("not a fault") };
         assert!(encode(&Event::VmFault(fault), &mut [0; MAX_LINE + 1]).is_ok());
-        fault.pid = crate::Pid(-1);
+        fault.pid = Pid(-1);
         let error = encode(&Event::VmFault(fault), &mut [0; 2 * MAX_LINE]).unwrap_err();
         assert_eq!(error, EncodeError::LineTooLong { length: MAX_LINE + 7 });
     }

@@ -98,12 +98,18 @@ impl Live {
         Ok(())
     }
 
-    /// Watches the GPUs that came since this was last asked, and gives them.
+    /// Watches the GPUs that came since this was last asked, and gives them; ends those that left.
     pub(crate) fn look_for_gpus(&mut self, device: &Device, select: &Select) -> Result<&[Gpu], Error> {
-        let before = self.gpus.len();
+        let mut before = self.gpus.len();
         if topology::generation(&device.topology())? != self.generation {
             let topology = topology::read(&device.topology())?;
             self.generation = topology.generation;
+            let is_there = |id: GpuId| topology.gpus.iter().any(|gpu| gpu.id == id);
+            for gpu in self.gpus.iter().filter(|gpu| !is_there(gpu.id)) {
+                self.reader.end(gpu.id);
+            }
+            self.gpus.retain(|gpu| is_there(gpu.id));
+            before = self.gpus.len();
             let kfd = Kfd::open_at(&device.kfd_path)?;
             for gpu in topology.gpus {
                 let is_known = self.gpus.iter().any(|known| known.id == gpu.id);
@@ -183,7 +189,7 @@ impl LastSignal {
 pub(crate) fn say_ended(gpu: GpuId, error: Option<&Error>) {
     match error {
         Some(error) => complain(error),
-        None => complain(&format_args!("the driver closed the events of GPU {gpu}")),
+        None => complain(&format_args!("GPU {gpu} is gone: its events have ended")),
     }
 }
 

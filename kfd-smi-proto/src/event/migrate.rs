@@ -110,9 +110,9 @@ impl<'a> MigrateStart<'a> {
     }
 
     pub(crate) fn encode(&self, out: &mut Encoder<'_>) {
-        out.decimal(self.time.nanos()).literal(" -").signed(self.pid.0);
-        out.literal(" @").hex(self.range.start.0).literal("(").hex(self.range.count.0).literal(") ");
-        out.hex(self.from.0).literal("->").hex(self.to.0).literal(" ");
+        out.nanos(self.time).literal(" ").pid(self.pid);
+        out.literal(" ").range(self.range).literal(" ");
+        out.route(self.from, self.to).literal(" ");
         out.hex(self.prefetch_loc.0).literal(":").hex(self.preferred_loc.0);
         out.literal(" ").signed(self.trigger.0).tail(self.trailing.map(Trailing::as_bytes));
     }
@@ -242,9 +242,9 @@ impl<'a> MigrateEnd<'a> {
     }
 
     pub(crate) fn encode(&self, out: &mut Encoder<'_>) {
-        out.decimal(self.time.nanos()).literal(" -").signed(self.pid.0);
-        out.literal(" @").hex(self.range.start.0).literal("(").hex(self.range.count.0).literal(") ");
-        out.hex(self.from.0).literal("->").hex(self.to.0).literal(" ").signed(self.trigger.0);
+        out.nanos(self.time).literal(" ").pid(self.pid);
+        out.literal(" ").range(self.range).literal(" ");
+        out.route(self.from, self.to).literal(" ").signed(self.trigger.0);
         if let Some(error_code) = self.error_code {
             out.literal(" ").signed(error_code);
         }

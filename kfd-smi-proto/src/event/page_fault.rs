@@ -206,7 +206,7 @@ fn fault(input: &[u8]) -> Parsed<'_, Fields<'_>> {
 }
 
 fn encode(out: &mut Encoder<'_>, (time, pid, page, node, letter, trailing): Fields<'_>) {
-    out.decimal(time.nanos()).literal(" -").signed(pid.0).literal(" @").hex(page.0);
+    out.nanos(time).literal(" ").pid(pid).literal(" ").page(page);
     out.literal("(").hex(node.0).literal(") ").byte(letter).tail(trailing.map(Trailing::as_bytes));
 }
 

@@ -59,7 +59,7 @@ impl<'a> QueueEviction<'a> {
     }
 
     pub(crate) fn encode(&self, out: &mut Encoder<'_>) {
-        out.decimal(self.time.nanos()).literal(" -").signed(self.pid.0).literal(" ").hex(self.node.0);
+        out.nanos(self.time).literal(" ").pid(self.pid).literal(" ").hex(self.node.0);
         out.literal(" ").signed(self.trigger.0).tail(self.trailing.map(Trailing::as_bytes));
     }
 }
@@ -217,7 +217,7 @@ impl<'a> QueueRestore<'a> {
     }
 
     pub(crate) fn encode(&self, out: &mut Encoder<'_>) {
-        out.decimal(self.time.nanos()).literal(" -").signed(self.pid.0).literal(" ").hex(self.node.0);
+        out.nanos(self.time).literal(" ").pid(self.pid).literal(" ").hex(self.node.0);
         if let Some(byte) = self.restore.0 {
             out.literal(" ").byte(byte);
         }

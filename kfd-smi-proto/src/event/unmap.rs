@@ -60,8 +60,8 @@ impl<'a> UnmapFromGpu<'a> {
     }
 
     pub(crate) fn encode(&self, out: &mut Encoder<'_>) {
-        out.decimal(self.time.nanos()).literal(" -").signed(self.pid.0);
-        out.literal(" @").hex(self.range.start.0).literal("(").hex(self.range.count.0).literal(") ");
+        out.nanos(self.time).literal(" ").pid(self.pid);
+        out.literal(" ").range(self.range).literal(" ");
         out.hex(self.node.0).literal(" ").signed(self.trigger.0).tail(self.trailing.map(Trailing::as_bytes));
     }
 }

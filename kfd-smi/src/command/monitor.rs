@@ -43,6 +43,7 @@ fn monitor(args: &Monitor, color: Color, live: Live, signal: &LastSignal) -> io:
     let mut printer = Printer::new(args.format, color, Some(page_size), Some(clock), signal.stop())?;
     printer.flush()?;
     let mut numbering = Numbering::new(None);
+    let (mut arrival, mut clock) = (None, Clock::now());
     loop {
         // What one wake-up brought is written before the next wait.
         let next = match reader.is_ready() {
@@ -55,7 +56,11 @@ fn monitor(args: &Monitor, color: Color, live: Live, signal: &LastSignal) -> io:
         };
         match next {
             Ok(Next::Record(record)) => {
-                let origin = Origin { gpu: record.gpu, arrival: record.arrival, clock: Some(Clock::now()) };
+                // Lines of one read came at one time, on every clock.
+                if record.arrival != arrival {
+                    (arrival, clock) = (record.arrival, Clock::now());
+                }
+                let origin = Origin { gpu: record.gpu, arrival, clock: Some(clock) };
                 let line = record.line;
                 let record = numbering.record(&line, origin);
                 if args.select.keeps(&record) {
