@@ -357,6 +357,43 @@ fn gpus_are_listed_with_what_can_be_known() {
     assert!(json["promised_events"].as_array().unwrap().len() == 11);
 }
 
+/// In containers and tests the driver can be elsewhere.
+#[test]
+fn the_driver_can_be_elsewhere() {
+    let root = std::env::temp_dir().join(format!("kfd-smi-sysfs-{}", std::process::id()));
+    let node = root.join("class/kfd/kfd/topology/nodes/1");
+    fs::create_dir_all(&node).unwrap();
+    fs::write(root.join("class/kfd/kfd/topology/generation_id"), "1\n").unwrap();
+    for (file, text) in
+        [("gpu_id", "8011\n"), ("name", "aldebaran\n"), ("properties", "gfx_target_version 90010\n")]
+    {
+        fs::write(node.join(file), text).unwrap();
+    }
+    let sysfs = root.to_str().unwrap();
+    let args = ["gpus", "--sysfs-root", sysfs, "--kfd-path", "/dev/null", "--format", "json"];
+    let ran: Ran = command(&args).output().unwrap().into();
+    let json: Value = serde_json::from_str(ran.text()).unwrap();
+    assert_eq!(
+        (&json["gpus"][0]["gpu_id"], &json["gpus"][0]["gfx_target"]),
+        (&"0x1f4b".into(), &"gfx90a".into())
+    );
+    assert!(
+        json["device"]["error"].as_str().unwrap().starts_with("cannot get the version of /dev/null"),
+        "{json}"
+    );
+    fs::remove_dir_all(&root).unwrap();
+}
+
+/// A GPU that comes while the list is read makes it be read again.
+#[test]
+fn a_change_of_the_gpus_is_noticed() {
+    let builder = FakeKernel::builder().gpu(Gpu::new(1, FIRST.0));
+    let Some(mut kernel) = builder.build_or_skip("a_change_of_the_gpus_is_noticed") else { return };
+    kernel.add_gpu_during_scan(Gpu::new(2, SECOND.0));
+    let json: Value = serde_json::from_str(run(&mut kernel, &["gpus", "--format", "json"]).text()).unwrap();
+    assert_eq!(json["gpus"].as_array().unwrap().len(), 2, "{json}");
+}
+
 #[test]
 fn gpus_that_cannot_be_watched_are_listed_all_the_same() {
     let Some(mut kernel) = machine()

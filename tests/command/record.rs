@@ -4,6 +4,7 @@ use std::fs::{self, File};
 use std::io::{BufRead as _, BufReader, Read as _};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
+use std::time::Duration;
 use std::{env, process, thread};
 
 use kfd_smi_proto::GpuId;
@@ -57,6 +58,17 @@ fn raw(files: &[&str], args: &[&str]) -> String {
     assert_eq!(ran.status, 0);
     assert!(ran.stderr.lines().all(|line| line.ends_with("ended: closed")), "{}", ran.stderr);
     ran.text().to_owned()
+}
+
+/// Waits for what must come; for ever would hide what went wrong.
+fn until(mut has_come: impl FnMut() -> bool) {
+    for _ in 0..30_000 {
+        if has_come() {
+            return;
+        }
+        thread::sleep(Duration::from_millis(1));
+    }
+    panic!("it did not come");
 }
 
 fn read(path: &str) -> String {
@@ -169,18 +181,14 @@ fn sighup_opens_the_file_anew_and_finds_new_gpus() {
     emit(&kernel, FIRST, "3 1");
     drain(&kernel);
     // What was read is written at once: the file has it before it is moved.
-    while !read(&file).contains("3 1") {
-        thread::yield_now();
-    }
+    until(|| read(&file).contains("3 1"));
     fs::rename(&file, &old).unwrap();
     // As a change of partitions does: some come, some go.
     kernel.add_gpu(Gpu::new(3, 0x99)).unwrap();
     kernel.remove_gpu(SECOND).unwrap();
     signal(&child, "HUP");
     kernel.wait_for_mask_writes(GpuId(0x99), 1).unwrap();
-    while !Path::new(&file).exists() {
-        thread::yield_now();
-    }
+    until(|| Path::new(&file).exists());
     emit(&kernel, FIRST, "3 2");
     emit(&kernel, GpuId(0x99), "3 3");
     kernel.wait_until_drained(GpuId(0x99)).unwrap();
