@@ -1,16 +1,15 @@
 //! Chunks in, lines out: [`Decoder`].
 
 use core::fmt;
-use core::ops::Range;
 
 use heapless::Vec;
-use memchr::memchr;
+use memchr::{memchr, memrchr};
 
 use crate::error::{ParseError, ParseErrorKind};
 use crate::event::Event;
 use crate::field::GpuId;
 use crate::grammar::leading_id;
-use crate::line::{Line, MAX_LINE, Part};
+use crate::line::{Line, MAX_LINE, Part, first_line};
 use crate::trust::TrustTracker;
 
 /// Puts lines together from chunks of any size, in a buffer of `N` bytes of its own.
@@ -62,8 +61,8 @@ pub struct Decoder<const N: usize = 16384> {
     /// What was not handed out yet: `bytes[start..end]`.
     start: usize,
     end: usize,
-    /// There is no newline in `bytes[start..searched]`.
-    searched: usize,
+    /// Behind the last newline in `bytes[start..end]`; `start` or less if there is none.
+    lines_end: usize,
     /// Where `bytes[start]` stands in the input.
     offset: u64,
     /// Whether the bytes at `start` go on with a line of which pieces were handed out.
@@ -71,13 +70,6 @@ pub struct Decoder<const N: usize = 16384> {
     /// Where in the input the source was last seen empty.
     drained_at: Option<u64>,
     trust: TrustTracker,
-}
-
-/// A line found in the buffer.
-struct Cut {
-    range: Range<usize>,
-    terminated: bool,
-    part: Part,
 }
 
 impl<const N: usize> Decoder<N> {
@@ -100,7 +92,7 @@ impl<const N: usize> Decoder<N> {
             bytes: Vec::new(),
             start: 0,
             end: 0,
-            searched: 0,
+            lines_end: 0,
             offset: 0,
             within_line: false,
             drained_at: None,
@@ -123,7 +115,7 @@ impl<const N: usize> Decoder<N> {
                 used.copy_within(self.start.., 0);
             }
             self.end = self.end.saturating_sub(self.start);
-            self.searched = self.searched.saturating_sub(self.start);
+            self.lines_end = self.lines_end.saturating_sub(self.start);
             self.start = 0;
         }
         self.bytes.get_mut(self.end..).unwrap_or_default()
@@ -131,7 +123,17 @@ impl<const N: usize> Decoder<N> {
 
     /// The first `n` bytes of the free part were filled. More than it holds are taken as all of it.
     pub fn advance(&mut self, n: usize) {
-        self.end = self.end.saturating_add(n).min(self.bytes.len());
+        let filled = self.end..self.end.saturating_add(n).min(self.bytes.len());
+        self.end = filled.end;
+        let bytes = self.bytes.get(filled.clone()).unwrap_or_default();
+        // Kernels up to 5.17 give 8 bytes at once: a search that is made for long texts costs more than the rest.
+        let newline = match bytes.len() {
+            0..16 => bytes.iter().rposition(|byte| *byte == b'\n'),
+            _ => memrchr(b'\n', bytes),
+        };
+        if let Some(newline) = newline {
+            self.lines_end = filled.start.saturating_add(newline).saturating_add(1);
+        }
     }
 
     /// Copies as many of the bytes into the buffer as it has room for, and tells how many.
@@ -183,8 +185,9 @@ impl<const N: usize> Decoder<N> {
     /// decoder.feed(b"\n");
     /// assert!(decoder.has_line());
     /// ```
-    pub fn has_line(&mut self) -> bool {
-        self.cut().is_some()
+    #[must_use]
+    pub const fn has_line(&self) -> bool {
+        self.start < self.lines_end || self.is_full()
     }
 
     /// Whether [`finish`](Self::finish) would give a line.
@@ -195,54 +198,60 @@ impl<const N: usize> Decoder<N> {
 
     /// The next line with a newline, or the next piece of one that does not fit; `None` asks for more bytes.
     pub fn next_line(&mut self) -> Option<Line<'_>> {
-        let cut = self.cut()?;
-        Some(self.line(cut))
+        if self.start >= self.lines_end {
+            let part = if self.within_line { Part::Middle } else { Part::First };
+            return self.is_full().then(|| self.cut(N, false, part));
+        }
+        if self.within_line {
+            let newline = memchr(b'\n', self.bytes.get(self.start..self.end)?)?;
+            return Some(self.cut(self.start.saturating_add(newline), true, Part::Last));
+        }
+        let offset = self.offset;
+        let drained_before = self.drained_at == Some(offset);
+        if drained_before {
+            self.trust.source_drained();
+        }
+        // What stands behind the held bytes is no part of the line: there is a newline before. It is given along
+        // because a line is read faster if many bytes follow.
+        let mut next = first_line(self.bytes.get(self.start..)?, offset, &mut self.trust);
+        if let Some(line) = &mut next {
+            line.drained_before = drained_before;
+            let used = line.bytes.len().saturating_add(1);
+            self.start = self.start.saturating_add(used);
+            self.offset = offset.saturating_add(used as u64);
+        }
+        next
     }
 
     /// After the end of the input: what [`next_line`](Self::next_line) gives, then the last line if it has no
     /// newline, then `None`.
     pub fn finish(&mut self) -> Option<Line<'_>> {
-        let cut = match self.cut() {
-            Some(cut) => cut,
-            None if self.has_rest() => {
-                let part = if self.within_line { Part::Last } else { Part::Whole };
-                Cut { range: self.start..self.end, terminated: false, part }
-            }
-            None => return None,
-        };
-        Some(self.line(cut))
-    }
-
-    fn cut(&mut self) -> Option<Cut> {
-        let (whole_or_last, first_or_middle) =
-            if self.within_line { (Part::Last, Part::Middle) } else { (Part::Whole, Part::First) };
-        let unsearched = self.bytes.get(self.searched..self.end)?;
-        if let Some(found) = memchr(b'\n', unsearched) {
-            let newline = self.searched.saturating_add(found);
-            return Some(Cut { range: self.start..newline, terminated: true, part: whole_or_last });
+        if !self.has_line() && self.has_rest() {
+            let part = if self.within_line { Part::Last } else { Part::Whole };
+            return Some(self.cut(self.end, false, part));
         }
-        self.searched = self.end;
-        // The length of a piece must not depend on the chunks: only a buffer filled by one line is cut.
-        (self.start == 0 && self.end == N).then_some(Cut {
-            range: 0..N,
-            terminated: false,
-            part: first_or_middle,
-        })
+        self.next_line()
     }
 
-    fn line(&mut self, cut: Cut) -> Line<'_> {
-        let Cut { range, terminated, part } = cut;
+    /// Whether one line fills the buffer. The length of a piece must not depend on the chunks, so only then is a
+    /// line cut.
+    const fn is_full(&self) -> bool {
+        self.start == 0 && self.end == N && self.lines_end == 0
+    }
+
+    /// The bytes up to there: a piece of a line, or a last line without newline.
+    fn cut(&mut self, end: usize, terminated: bool, part: Part) -> Line<'_> {
         let offset = self.offset;
-        self.start = range.end.saturating_add(usize::from(terminated));
-        self.searched = self.start;
-        self.offset = offset.saturating_add(self.start.saturating_sub(range.start) as u64);
+        let begin = self.start;
+        self.start = end.saturating_add(usize::from(terminated));
+        self.offset = offset.saturating_add(self.start.saturating_sub(begin) as u64);
         self.within_line = !part.ends();
 
         let drained_before = part.begins() && self.drained_at == Some(offset);
         if drained_before {
             self.trust.source_drained();
         }
-        let bytes = self.bytes.get(range).unwrap_or_default();
+        let bytes = self.bytes.get(begin..end).unwrap_or_default();
         let event = match part {
             Part::Whole => Event::parse(bytes),
             _ => Err(Self::too_long(bytes, part)),

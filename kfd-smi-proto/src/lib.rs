@@ -80,6 +80,8 @@ mod decoder;
 mod encode;
 mod error;
 mod event;
+#[cfg(fast_path)]
+mod fast;
 mod field;
 mod grammar;
 mod id;

@@ -7,6 +7,8 @@ use memchr::memchr;
 
 use crate::error::ParseError;
 use crate::event::Event;
+#[cfg(fast_path)]
+use crate::fast;
 use crate::text::Escaped;
 use crate::trust::{Trust, TrustTracker};
 
@@ -105,13 +107,47 @@ impl Part {
 /// ```
 #[must_use]
 pub fn parse_line(bytes: &[u8]) -> Line<'_> {
-    let (bytes, terminated) = match split_line(bytes) {
-        Some((line, _)) => (line, true),
-        None => (bytes, false),
-    };
+    lines(bytes).next().unwrap_or_else(|| last_line(bytes, 0, &mut TrustTracker::new()))
+}
+
+/// The first line of the bytes if it has a newline, judged by what was before it.
+///
+/// It is all that is done for a line, in one function that is not copied into its callers: it is large.
+#[inline(never)]
+pub(crate) fn first_line<'a>(bytes: &'a [u8], offset: u64, trust: &mut TrustTracker) -> Option<Line<'a>> {
+    #[cfg(fast_path)]
+    if let line @ Some(_) = fast::line(bytes, offset, trust) {
+        return line;
+    }
+    slow_line(bytes, offset, trust)
+}
+
+/// The same, read by the grammar alone.
+pub(crate) fn slow_line<'a>(bytes: &'a [u8], offset: u64, trust: &mut TrustTracker) -> Option<Line<'a>> {
+    let bytes = bytes.get(..memchr(b'\n', bytes)?)?;
     let event = Event::parse(bytes);
-    let trust = TrustTracker::new().judge(bytes, &event);
-    Line { bytes, offset: 0, event, trust, terminated, part: Part::Whole, drained_before: false }
+    let trust = trust.judge(bytes, &event);
+    Some(Line::whole(bytes, offset, event, trust))
+}
+
+/// The line that these bytes are, with no newline behind them.
+fn last_line<'a>(bytes: &'a [u8], offset: u64, trust: &mut TrustTracker) -> Line<'a> {
+    let event = Event::parse(bytes);
+    let trust = trust.judge(bytes, &event);
+    Line { terminated: false, ..Line::whole(bytes, offset, event, trust) }
+}
+
+impl<'a> Line<'a> {
+    /// A line with its newline, and nothing known of what was before it.
+    #[inline(always)]
+    pub(crate) const fn whole(
+        bytes: &'a [u8],
+        offset: u64,
+        event: Result<Event<'a>, ParseError>,
+        trust: Trust,
+    ) -> Self {
+        Self { bytes, offset, event, trust, terminated: true, part: Part::Whole, drained_before: false }
+    }
 }
 
 /// Iterates over the lines of a whole log, without copying.
@@ -141,27 +177,22 @@ pub struct Lines<'a> {
 impl<'a> Iterator for Lines<'a> {
     type Item = Line<'a>;
 
+    #[inline]
     fn next(&mut self) -> Option<Line<'a>> {
-        if self.rest.is_empty() {
-            return None;
+        let mut next = first_line(self.rest, self.offset, &mut self.trust);
+        if next.is_none() && !self.rest.is_empty() {
+            next = Some(last_line(self.rest, self.offset, &mut self.trust));
         }
-        let mut line = parse_line(self.rest);
-        line.offset = self.offset;
-        line.trust = self.trust.judge(line.bytes, &line.event);
-        let used = line.bytes.len().saturating_add(usize::from(line.terminated));
-        self.rest = self.rest.get(used..).unwrap_or_default();
-        self.offset = self.offset.saturating_add(used as u64);
-        Some(line)
+        if let Some(line) = &next {
+            let used = line.bytes.len().saturating_add(usize::from(line.terminated));
+            self.rest = self.rest.get(used..).unwrap_or_default();
+            self.offset = self.offset.saturating_add(used as u64);
+        }
+        next
     }
 }
 
 impl FusedIterator for Lines<'_> {}
-
-/// The bytes before the first newline, and those behind it.
-fn split_line(bytes: &[u8]) -> Option<(&[u8], &[u8])> {
-    let (line, rest) = bytes.split_at_checked(memchr(b'\n', bytes)?)?;
-    Some((line, rest.split_first()?.1))
-}
 
 #[cfg(test)]
 mod tests {

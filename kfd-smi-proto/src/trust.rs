@@ -111,14 +111,20 @@ impl TrustTracker {
     /// Judges the next line, given without its newline and with what it was read as.
     pub fn judge(&mut self, bytes: &[u8], event: &Result<Event<'_>, ParseError>) -> Trust {
         let event = event.as_ref().ok();
-        let left = self.budget.checked_sub(bytes.len().saturating_add(1)).filter(|_| !bytes.contains(&0));
-        let opened = event
-            .and_then(Event::task_name)
-            .map_or(0, |name| LONGEST_NAME.saturating_sub(name.as_bytes().len()));
-        self.budget = left.unwrap_or(0).max(opened);
-        let node = event.and_then(Event::node);
+        let trust = self.judge_nameless(bytes, event.and_then(Event::node));
+        if let Some(name) = event.and_then(Event::task_name) {
+            self.budget = self.budget.max(LONGEST_NAME.saturating_sub(name.as_bytes().len()));
+        }
+        trust
+    }
+
+    /// Judges the next line, which carries no name, and is about this GPU.
+    #[inline(always)]
+    pub(crate) fn judge_nameless(&mut self, bytes: &[u8], node: Option<GpuId>) -> Trust {
+        let forgeable = self.budget > bytes.len() && !bytes.contains(&0);
+        self.budget = if forgeable { self.budget.saturating_sub(bytes.len()).saturating_sub(1) } else { 0 };
         let foreign = self.gpu.is_some_and(|gpu| node.is_some_and(|node| node != gpu));
-        Trust { forgeable: left.is_some(), foreign }
+        Trust { forgeable, foreign }
     }
 }
 
