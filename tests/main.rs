@@ -3,6 +3,7 @@
 mod capture;
 mod chunking;
 mod corpus;
+mod fast;
 mod generate;
 mod no_alloc;
 mod no_std;

@@ -111,6 +111,23 @@ pub fn local(before: &[u8], line: &[u8], behind: &[u8]) {
     assert_eq!(parse_line(&context[before.len() + 1..]).event, alone.event);
 }
 
+/// Law 2 for the two ways to read a line: the fast one says what the grammar says, or nothing.
+///
+/// Without its newline a line is read by the grammar alone.
+///
+/// # Panics
+///
+/// If the law does not hold.
+pub fn fast_path_agrees(line: &[u8]) {
+    let line = line.split(|byte| *byte == b'\n').next().unwrap_or_default();
+    let grammar = parse_line(line).event;
+    // Alone it is read in a window of its own; with enough behind it, where it stands.
+    for behind in [b"".as_slice(), &[b'9'; 160], &[b' '; 160], &[0xff; 160]] {
+        let log = [line, b"\n", behind].concat();
+        assert_eq!(parse_line(&log).event, grammar, "{} with {} behind it", shown(line), shown(behind));
+    }
+}
+
 /// Law 3: chunking is invisible.
 ///
 /// # Panics
