@@ -7,6 +7,10 @@ use crate::field::{BootNanos, Location, Pid};
 use crate::line::MAX_LINE;
 use crate::page::{PageNumber, PageRange};
 
+use self::digits::Digits;
+
+mod digits;
+
 /// Writes the line that a kernel prints for an event, newline included, and gives it back.
 ///
 /// An event holds its wire form: with or without an error code, whichever the restore letter. Parsing the
@@ -33,19 +37,9 @@ use crate::page::{PageNumber, PageRange};
 /// assert_eq!(line, b"a 38652512365099 -131057 fc7d \0\n");
 /// ```
 pub fn encode<'b>(event: &Event<'_>, buffer: &'b mut [u8]) -> Result<&'b [u8], EncodeError> {
-    let mut out = Encoder { buffer, length: 0 };
+    let mut out = Encoder::new();
     event.encode(&mut out);
-    let Encoder { buffer, length } = out;
-    // What the newline needs beyond the line itself.
-    let needed = length.saturating_add(1);
-    if length > MAX_LINE {
-        return Err(EncodeError::LineTooLong { length });
-    }
-    match buffer.split_at_mut_checked(length) {
-        Some((_, [newline, ..])) => *newline = b'\n',
-        _ => return Err(EncodeError::BufferTooSmall { needed }),
-    }
-    buffer.get(..needed).ok_or(EncodeError::BufferTooSmall { needed })
+    out.write(buffer)
 }
 
 /// Why an event could not be written.
@@ -78,105 +72,172 @@ impl fmt::Display for EncodeError {
 
 impl core::error::Error for EncodeError {}
 
-/// Writes into a buffer as long as there is room, and counts on.
+/// The last place in the head at which a word is written: all ones, so that it is a mask.
+const LAST_WORD: usize = 127;
+
+/// A line that is being put together: numbers and what stands between them, then perhaps a text.
+///
+/// The longest head is that of a MIGRATE_START whose numbers have 19, 11, 16, 16, 8, 8, 8, 8 and 11 digits: 121 bytes
+/// with the blank behind it. So no place in it is beyond [`LAST_WORD`], and masking with that changes nothing; but
+/// the compiler can see from it that every access is in bounds, and there is one question of room for all.
 #[derive(Debug)]
-pub(crate) struct Encoder<'b> {
-    buffer: &'b mut [u8],
+pub(crate) struct Encoder<'t> {
+    head: [u8; LAST_WORD + size_of::<u64>()],
     length: usize,
+    text: &'t [u8],
 }
 
-impl Encoder<'_> {
-    /// `"%s"`
-    pub(crate) fn bytes(&mut self, bytes: &[u8]) -> &mut Self {
-        let room = self.buffer.get_mut(self.length..).unwrap_or_default();
-        if let Some(room) = room.get_mut(..bytes.len()) {
-            room.copy_from_slice(bytes);
-        }
-        self.length = self.length.saturating_add(bytes.len());
-        self
+impl<'t> Encoder<'t> {
+    const fn new() -> Self {
+        Self { head: [0; _], length: 0, text: &[] }
     }
 
-    pub(crate) fn literal(&mut self, text: &str) -> &mut Self {
-        self.bytes(text.as_bytes())
+    /// Writes the line with its newline into a buffer that holds it.
+    #[inline(always)]
+    fn write<'b>(&self, buffer: &'b mut [u8]) -> Result<&'b [u8], EncodeError> {
+        let Self { head, length, text } = self;
+        let head = head.get(..*length).unwrap_or_default();
+        let length = head.len().saturating_add(text.len());
+        if length > MAX_LINE {
+            return Err(EncodeError::LineTooLong { length });
+        }
+        let needed = length.saturating_add(1);
+        let error = EncodeError::BufferTooSmall { needed };
+        let line = buffer.get_mut(..needed).ok_or(error)?;
+        let (head_room, rest) = line.split_at_mut_checked(head.len()).ok_or(error)?;
+        let (text_room, newline) = rest.split_at_mut_checked(text.len()).ok_or(error)?;
+        head_room.copy_from_slice(head);
+        text_room.copy_from_slice(text);
+        newline.fill(b'\n');
+        Ok(line)
+    }
+
+    /// `"%s"`, behind which nothing comes.
+    #[inline(always)]
+    pub(crate) fn text(&mut self, text: &'t [u8]) {
+        self.text = text;
+    }
+
+    /// A blank and what stands behind it, for what not every kernel prints.
+    #[inline(always)]
+    pub(crate) fn tail(&mut self, text: Option<&'t [u8]>) {
+        if let Some(text) = text {
+            self.literal(b" ").text(text);
+        }
+    }
+
+    /// These bytes.
+    #[inline(always)]
+    pub(crate) fn literal<const N: usize>(&mut self, bytes: &[u8; N]) -> &mut Self {
+        self.put(*bytes, N)
     }
 
     /// `"%c"`
+    #[inline(always)]
     pub(crate) fn byte(&mut self, byte: u8) -> &mut Self {
-        self.bytes(&[byte])
+        self.put([byte], 1)
+    }
+
+    /// `"%x"`
+    #[inline(always)]
+    pub(crate) fn hex(&mut self, value: u32) -> &mut Self {
+        match b"0123456789abcdef".get(value as usize) {
+            // Of an id, a trigger, system memory.
+            Some(digit) => self.byte(*digit),
+            None => self.digits(Digits::hex(value).stripped()),
+        }
     }
 
     /// `"%llx"`
-    pub(crate) fn hex(&mut self, value: impl Into<u64>) -> &mut Self {
-        self.digits(value.into(), 16, 1)
+    #[inline(always)]
+    pub(crate) fn hex64(&mut self, value: u64) -> &mut Self {
+        match (value >> 32) as u32 {
+            0 => self.hex(value as u32),
+            front => self.hex(front).digits(Digits::hex(value as u32)),
+        }
     }
 
     /// `"%lld"` of what is not negative.
-    pub(crate) fn decimal(&mut self, value: impl Into<u64>) -> &mut Self {
-        self.digits(value.into(), 10, 1)
+    #[inline(always)]
+    pub(crate) fn decimal(&mut self, value: u64) -> &mut Self {
+        let (front, last) = Digits::decimal(value);
+        if front == 0 {
+            return self.digits(last.stripped());
+        }
+        let (first, middle) = Digits::decimal(front);
+        if first == 0 {
+            return self.digits(middle.stripped()).digits(last);
+        }
+        let (_, first) = Digits::decimal(first);
+        self.digits(first.stripped()).digits(middle).digits(last)
     }
 
     /// `"%0*lld"` of what is not negative.
     pub(crate) fn padded(&mut self, value: u64, width: usize) -> &mut Self {
-        self.digits(value, 10, width)
+        let digits = value.checked_ilog10().unwrap_or_default() as usize;
+        for _ in digits.saturating_add(1)..width {
+            self.literal(b"0");
+        }
+        self.decimal(value)
     }
 
     /// `"%d"`
+    #[inline(always)]
     pub(crate) fn signed(&mut self, value: i32) -> &mut Self {
         if value < 0 {
-            self.literal("-");
+            self.literal(b"-");
         }
-        self.decimal(value.unsigned_abs())
+        match value.unsigned_abs() {
+            // Nearly every trigger and error code is one.
+            digit @ 0..10 => self.byte(b'0' | digit as u8),
+            value => self.decimal(value.into()),
+        }
     }
 
     /// `"%lld"` of a time.
+    #[inline(always)]
     pub(crate) fn nanos(&mut self, time: BootNanos) -> &mut Self {
         self.decimal(time.nanos())
     }
 
     /// `"-%d"`
+    #[inline(always)]
     pub(crate) fn pid(&mut self, pid: Pid) -> &mut Self {
-        self.literal("-").signed(pid.0)
+        self.literal(b"-").signed(pid.0)
     }
 
     /// `"@%lx"`
+    #[inline(always)]
     pub(crate) fn page(&mut self, page: PageNumber) -> &mut Self {
-        self.literal("@").hex(page.0)
+        self.literal(b"@").hex64(page.0)
     }
 
     /// `"@%lx(%lx)"`
+    #[inline(always)]
     pub(crate) fn range(&mut self, range: PageRange) -> &mut Self {
-        self.page(range.start).literal("(").hex(range.count.0).literal(")")
+        self.page(range.start).literal(b"(").hex64(range.count.0).literal(b")")
     }
 
     /// `"%x->%x"`
+    #[inline(always)]
     pub(crate) fn route(&mut self, from: Location, to: Location) -> &mut Self {
-        self.hex(from.0).literal("->").hex(to.0)
+        self.hex(from.0).literal(b"->").hex(to.0)
     }
 
-    fn digits(&mut self, value: u64, base: u64, width: usize) -> &mut Self {
-        // 2^64 has 20 decimal digits.
-        let mut digits = [0; 20];
-        let mut rest = value;
-        let mut used = 0_usize;
-        for slot in digits.iter_mut().rev() {
-            let digit = rest.checked_rem(base).unwrap_or_default().to_le_bytes()[0];
-            *slot = if digit < 10 { b'0' | digit } else { digit.wrapping_add(b'a' - 10) };
-            rest = rest.checked_div(base).unwrap_or_default();
-            used = used.saturating_add(1);
-            if rest == 0 && used >= width {
-                break;
-            }
-        }
-        let skipped = digits.len().saturating_sub(used);
-        self.bytes(digits.get(skipped..).unwrap_or_default())
+    #[inline(always)]
+    fn digits(&mut self, Digits { text, len }: Digits) -> &mut Self {
+        self.put(text, len)
     }
 
-    /// A blank and what stands behind it, for what not every kernel prints.
-    pub(crate) fn tail(&mut self, bytes: Option<&[u8]>) -> &mut Self {
-        match bytes {
-            Some(bytes) => self.literal(" ").bytes(bytes),
-            None => self,
+    /// Writes all of the bytes, of which so many count; what comes next overwrites the others.
+    #[inline(always)]
+    fn put<const N: usize>(&mut self, bytes: [u8; N], len: usize) -> &mut Self {
+        let at = self.length & LAST_WORD;
+        if let Some(room) = self.head.get_mut(at..).and_then(|room| room.first_chunk_mut()) {
+            *room = bytes;
         }
+        self.length = self.length.wrapping_add(len);
+        self
     }
 }
 
@@ -189,17 +250,16 @@ mod tests {
     use std::vec::Vec;
 
     fn written(write: impl Fn(&mut Encoder<'_>)) -> Vec<u8> {
-        let mut buffer = [0; 64];
-        let mut out = Encoder { buffer: &mut buffer, length: 0 };
+        let mut out = Encoder::new();
         write(&mut out);
-        let length = out.length;
-        buffer[..length].to_vec()
+        out.head[..out.length].to_vec()
     }
 
     #[test]
     fn numbers_are_written_as_by_printf() {
         for value in [0, 1, 9, 10, 15, 16, 255, 256, 0xdead_beef, u64::MAX - 1, u64::MAX] {
-            assert_eq!(written(|out| _ = out.hex(value)), format!("{value:x}").as_bytes());
+            assert_eq!(written(|out| _ = out.hex64(value)), format!("{value:x}").as_bytes());
+            assert_eq!(written(|out| _ = out.hex(value as u32)), format!("{:x}", value as u32).as_bytes());
             assert_eq!(written(|out| _ = out.decimal(value)), format!("{value}").as_bytes());
         }
         for value in [0, -1, 7, i32::MIN, i32::MAX] {

@@ -268,8 +268,8 @@ impl<'a> Event<'a> {
     }
 
     /// The line without its newline.
-    pub(crate) fn encode(&self, out: &mut Encoder<'_>) {
-        out.hex(self.id().0).literal(" ");
+    pub(crate) fn encode(&self, out: &mut Encoder<'a>) {
+        out.hex(self.id().0).literal(b" ");
         each!(self, inner => inner.encode(out));
     }
 }

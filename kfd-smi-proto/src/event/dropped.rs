@@ -91,7 +91,11 @@ impl DroppedEvents {
     pub(crate) fn encode(&self, out: &mut Encoder<'_>) {
         // With fewer digits, the line of the old id would be read as PROCESS_START.
         let digits = if self.id == Self::OLD_ID { SHORTEST_TIME } else { 1 };
-        out.padded(self.time.nanos(), digits).literal(" ").pid(self.pid).literal(" ").decimal(self.count);
+        out.padded(self.time.nanos(), digits)
+            .literal(b" ")
+            .pid(self.pid)
+            .literal(b" ")
+            .decimal(self.count.into());
     }
 }
 

@@ -109,12 +109,12 @@ impl<'a> MigrateStart<'a> {
         Ok((input, start))
     }
 
-    pub(crate) fn encode(&self, out: &mut Encoder<'_>) {
-        out.nanos(self.time).literal(" ").pid(self.pid);
-        out.literal(" ").range(self.range).literal(" ");
-        out.route(self.from, self.to).literal(" ");
-        out.hex(self.prefetch_loc.0).literal(":").hex(self.preferred_loc.0);
-        out.literal(" ").signed(self.trigger.0).tail(self.trailing.map(Trailing::as_bytes));
+    pub(crate) fn encode(&self, out: &mut Encoder<'a>) {
+        out.nanos(self.time).literal(b" ").pid(self.pid);
+        out.literal(b" ").range(self.range).literal(b" ");
+        out.route(self.from, self.to).literal(b" ");
+        out.hex(self.prefetch_loc.0).literal(b":").hex(self.preferred_loc.0);
+        out.literal(b" ").signed(self.trigger.0).tail(self.trailing.map(Trailing::as_bytes));
     }
 
     /// What its end has as well.
@@ -241,12 +241,12 @@ impl<'a> MigrateEnd<'a> {
         Ok((input, Self { time, pid, range, from, to, trigger, error_code, trailing }))
     }
 
-    pub(crate) fn encode(&self, out: &mut Encoder<'_>) {
-        out.nanos(self.time).literal(" ").pid(self.pid);
-        out.literal(" ").range(self.range).literal(" ");
-        out.route(self.from, self.to).literal(" ").signed(self.trigger.0);
+    pub(crate) fn encode(&self, out: &mut Encoder<'a>) {
+        out.nanos(self.time).literal(b" ").pid(self.pid);
+        out.literal(b" ").range(self.range).literal(b" ");
+        out.route(self.from, self.to).literal(b" ").signed(self.trigger.0);
         if let Some(error_code) = self.error_code {
-            out.literal(" ").signed(error_code);
+            out.literal(b" ").signed(error_code);
         }
         out.tail(self.trailing.map(Trailing::as_bytes));
     }

@@ -180,7 +180,7 @@ impl<'a> PageFaultStart<'a> {
         Ok((input, Self { time, pid, page, node, access: Access(letter), trailing }))
     }
 
-    pub(crate) fn encode(&self, out: &mut Encoder<'_>) {
+    pub(crate) fn encode(&self, out: &mut Encoder<'a>) {
         encode(out, (self.time, self.pid, self.page, self.node, self.access.0, self.trailing));
     }
 }
@@ -191,7 +191,7 @@ impl<'a> PageFaultEnd<'a> {
         Ok((input, Self { time, pid, page, node, outcome: FaultOutcome(letter), trailing }))
     }
 
-    pub(crate) fn encode(&self, out: &mut Encoder<'_>) {
+    pub(crate) fn encode(&self, out: &mut Encoder<'a>) {
         encode(out, (self.time, self.pid, self.page, self.node, self.outcome.0, self.trailing));
     }
 }
@@ -205,9 +205,9 @@ fn fault(input: &[u8]) -> Parsed<'_, Fields<'_>> {
         .parse(input)
 }
 
-fn encode(out: &mut Encoder<'_>, (time, pid, page, node, letter, trailing): Fields<'_>) {
-    out.nanos(time).literal(" ").pid(pid).literal(" ").page(page);
-    out.literal("(").hex(node.0).literal(") ").byte(letter).tail(trailing.map(Trailing::as_bytes));
+fn encode<'a>(out: &mut Encoder<'a>, (time, pid, page, node, letter, trailing): Fields<'a>) {
+    out.nanos(time).literal(b" ").pid(pid).literal(b" ").page(page);
+    out.literal(b"(").hex(node.0).literal(b") ").byte(letter).tail(trailing.map(Trailing::as_bytes));
 }
 
 /// `at 14601.738586508 pid 152990 page 0x7f0f15200 on 0x1ea0, write`

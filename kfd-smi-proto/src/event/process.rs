@@ -46,8 +46,8 @@ impl<'a> Process<'a> {
         Ok((input, Self { pid, task_name: TaskName::of_line(name) }))
     }
 
-    pub(crate) fn encode(&self, out: &mut Encoder<'_>) {
-        out.hex(self.pid.as_unsigned()).literal(" ").bytes(self.task_name.as_bytes());
+    pub(crate) fn encode(&self, out: &mut Encoder<'a>) {
+        out.hex(self.pid.as_unsigned()).literal(b" ").text(self.task_name.as_bytes());
     }
 }
 

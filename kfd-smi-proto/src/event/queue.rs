@@ -58,9 +58,9 @@ impl<'a> QueueEviction<'a> {
         Ok((input, Self { time, pid, node, trigger: EvictionTrigger(trigger), trailing }))
     }
 
-    pub(crate) fn encode(&self, out: &mut Encoder<'_>) {
-        out.nanos(self.time).literal(" ").pid(self.pid).literal(" ").hex(self.node.0);
-        out.literal(" ").signed(self.trigger.0).tail(self.trailing.map(Trailing::as_bytes));
+    pub(crate) fn encode(&self, out: &mut Encoder<'a>) {
+        out.nanos(self.time).literal(b" ").pid(self.pid).literal(b" ").hex(self.node.0);
+        out.literal(b" ").signed(self.trigger.0).tail(self.trailing.map(Trailing::as_bytes));
     }
 }
 
@@ -216,10 +216,10 @@ impl<'a> QueueRestore<'a> {
         Ok((input, Self { time, pid, node, restore, trailing }))
     }
 
-    pub(crate) fn encode(&self, out: &mut Encoder<'_>) {
-        out.nanos(self.time).literal(" ").pid(self.pid).literal(" ").hex(self.node.0);
+    pub(crate) fn encode(&self, out: &mut Encoder<'a>) {
+        out.nanos(self.time).literal(b" ").pid(self.pid).literal(b" ").hex(self.node.0);
         if let Some(byte) = self.restore.0 {
-            out.literal(" ").byte(byte);
+            out.literal(b" ").byte(byte);
         }
         out.tail(self.trailing.map(Trailing::as_bytes));
     }

@@ -48,8 +48,11 @@ impl<'a> ThermalThrottle<'a> {
         Ok((input, Self { bitmask: Throttlers(bitmask), counter, trailing }))
     }
 
-    pub(crate) fn encode(&self, out: &mut Encoder<'_>) {
-        out.hex(self.bitmask.0).literal(":").hex(self.counter).tail(self.trailing.map(Trailing::as_bytes));
+    pub(crate) fn encode(&self, out: &mut Encoder<'a>) {
+        out.hex64(self.bitmask.0)
+            .literal(b":")
+            .hex64(self.counter)
+            .tail(self.trailing.map(Trailing::as_bytes));
     }
 }
 

@@ -53,8 +53,8 @@ impl<'a> Unknown<'a> {
         Self { id, rest: Trailing::of_line(rest) }
     }
 
-    pub(crate) fn encode(&self, out: &mut Encoder<'_>) {
-        out.bytes(self.rest.as_bytes());
+    pub(crate) fn encode(&self, out: &mut Encoder<'a>) {
+        out.text(self.rest.as_bytes());
     }
 }
 
