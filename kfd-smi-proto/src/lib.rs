@@ -88,6 +88,7 @@ mod id;
 mod line;
 mod mask;
 mod page;
+mod pair;
 mod text;
 mod throttle;
 mod trigger;
@@ -107,6 +108,9 @@ pub use id::EventId;
 pub use line::{Line, Lines, MAX_LINE, Part, lines, parse_line};
 pub use mask::EventMask;
 pub use page::{PageCount, PageNumber, PageRange, PageSize};
+pub use pair::{
+    AbandonReason, Activity, DeviceToDevice, Interval, PairCount, PairCounts, Paired, Pairer, Span, SpanKind,
+};
 pub use text::{Escaped, MAX_TEXT, ResetCause, TaskName, TextError, Trailing};
 pub use throttle::{Throttler, Throttlers};
 pub use trigger::{EvictionTrigger, MigrateTrigger, UnmapTrigger};
