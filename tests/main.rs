@@ -7,6 +7,7 @@ mod fast;
 mod generate;
 mod no_alloc;
 mod no_std;
+mod pair;
 mod printf;
 mod reader;
 mod round_trip;

@@ -89,6 +89,7 @@ mod line;
 mod mask;
 mod page;
 mod pair;
+mod stats;
 mod text;
 mod throttle;
 mod trigger;
@@ -111,6 +112,7 @@ pub use page::{PageCount, PageNumber, PageRange, PageSize};
 pub use pair::{
     AbandonReason, Activity, DeviceToDevice, Interval, PairCount, PairCounts, Paired, Pairer, Span, SpanKind,
 };
+pub use stats::{EventCounts, Faults, Histogram, Migrations, Queues, Statistics};
 pub use text::{Escaped, MAX_TEXT, ResetCause, TaskName, TextError, Trailing};
 pub use throttle::{Throttler, Throttlers};
 pub use trigger::{EvictionTrigger, MigrateTrigger, UnmapTrigger};

@@ -88,7 +88,7 @@ use table::Table;
 /// `K` spans can be open, a power of two; each process has a share of a quarter of them, at least one. A START
 /// beyond its share pushes out the oldest of its process; one without room, the oldest of all (oldest: whose last
 /// START came first; of nested evictions, the first counts). So no flood of one process hides another. What is
-/// pushed out is handed out and counted. Nothing is allocated; the default of 1024 takes 180 kB, so keep it in a
+/// pushed out is handed out and counted. Nothing is allocated; the default of 1024 takes 173 kB, so keep it in a
 /// static or on a heap where stacks are small.
 ///
 /// Each line takes the same time however many spans are open, except that PROCESS_END and GPU_PRE_RESET go

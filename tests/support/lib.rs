@@ -12,6 +12,8 @@ pub mod corpus;
 pub mod fake_kernel;
 pub mod kernel;
 pub mod laws;
+pub mod pair_law;
+pub mod pair_model;
 mod skip;
 
 pub use skip::skip;

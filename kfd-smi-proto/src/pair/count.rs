@@ -104,7 +104,7 @@ pub struct PairCounts {
 
 impl PairCounts {
     /// Nothing came yet.
-    pub(super) const ZERO: Self = Self {
+    pub(crate) const ZERO: Self = Self {
         migrate: PairCount::ZERO,
         page_fault: PairCount::ZERO,
         queue: PairCount::ZERO,
