@@ -3,7 +3,7 @@
 use core::cell::Cell;
 use std::alloc::{GlobalAlloc, Layout, System};
 
-use kfd_smi_proto::{Decoder, MAX_LINE, encode, lines, parse_line};
+use kfd_smi_proto::{BootNanos, Decoder, MAX_LINE, Paired, Pairer, Statistics, encode, lines, parse_line};
 use kfd_smi_testkit::corpus;
 
 thread_local! {
@@ -84,4 +84,36 @@ fn nothing_is_allocated_from_the_first_chunk_to_the_last_line() {
         });
         assert_eq!(count, 0, "{}", log.path.display());
     }
+}
+
+#[test]
+fn nothing_is_allocated_while_lines_are_paired_and_counted() {
+    let logs = corpus::logs();
+    let mut pairer: Box<Pairer> = Box::default();
+    let mut statistics = Box::<Statistics>::default();
+    let mut intervals = 0;
+    let count = allocations(|| {
+        let mut put = |pairer: &mut Pairer, line: &kfd_smi_proto::Line<'_>| {
+            statistics.line(line);
+            pairer.pair(line, None, BootNanos::new(line.offset), |paired| {
+                intervals += usize::from(matches!(paired, Paired::Interval(_)));
+                statistics.paired(&paired);
+            });
+        };
+        for log in &logs {
+            lines(&log.bytes).for_each(|line| put(&mut pairer, &line));
+        }
+        // More STARTs than there is room for.
+        for round in 0..5000_u32 {
+            let mut line = *b"9 1000000000 -00000 1ea0 2";
+            for (place, digit) in line[14..19].iter_mut().zip([10_000, 1000, 100, 10, 1]) {
+                *place = b'0' + (round / digit % 10) as u8;
+            }
+            put(&mut pairer, &parse_line(&line));
+        }
+        pairer.expire(BootNanos::MAX, |paired| statistics.paired(&paired));
+        assert!(pairer.counts().queue.pushed_out >= 5000 - 1024);
+        assert!(statistics.faults.durations.quantile(50, 100).is_some());
+    });
+    assert_eq!((count, intervals > 0), (0, true));
 }

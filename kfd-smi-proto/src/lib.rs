@@ -29,6 +29,11 @@
 //! EventMask ──► the driver's fd ──► chunks ──► Decoder ──► Line ──► Event ──► encode
 //!  what to           (yours)        of any     puts lines   with      typed     the same
 //!  ask for                          size       together     Trust               bytes again
+//!                                                             │
+//!                                                             ├──► Pairer ──► Interval ──► Statistics
+//!                                                             │    START                   what all
+//!                                                             │    with END                comes to
+//!                                                             └───────────────────────────────▲
 //! ```
 //!
 //! * Ask: [`EventMask`], [`EventId`], [`KfdVersion`].
@@ -36,13 +41,15 @@
 //! * Understand: [`Line`] holds an [`Event`] or a [`ParseError`], and how far to trust it, [`Trust`].
 //! * Show: everything that came from the kernel is escaped by its `Display`; [`Escaped`] does that for any bytes.
 //! * Write: [`encode()`] gives the kernel's bytes.
+//! * Pair: [`Pairer`] makes an [`Interval`] of a START and its END, and accounts for those that have none.
+//! * Count: [`Statistics`] over lines and intervals; [`EventCounts`] and [`Histogram`] for your own.
 //!
 //! Addresses and sizes are in pages: [`PageRange`]. Times are nanoseconds since boot: [`BootNanos`].
 //!
 //! # Features
 //!
 //! * `std` (default): finds newlines with the widest instructions of the running processor. It gates no item.
-//! * `serde`: `Serialize` for events, lines and errors; `Deserialize` as well for ids, masks, versions, errors
+//! * `serde`: `Serialize` for events, lines, errors and intervals; `Deserialize` as well for ids, masks, versions, errors
 //!   and the numbers in events.
 //! * `defmt`: `Format` for the same, for logs of firmware.
 //! * `arbitrary`: `Arbitrary` for events and what they hold, for fuzzing and property tests. It needs `std`.

@@ -137,7 +137,8 @@ impl Histogram {
         for (bucket, count) in self.buckets.iter().enumerate() {
             below = below.saturating_add(u128::from(*count));
             if below >= rank {
-                return Some(middle_of(bucket).clamp(self.min, self.max));
+                // Not `clamp`, which panics if the smallest is larger than the largest.
+                return Some(middle_of(bucket).max(self.min).min(self.max));
             }
         }
         self.max()
