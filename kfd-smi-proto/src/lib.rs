@@ -49,8 +49,8 @@
 //! # Features
 //!
 //! * `std` (default): finds newlines with the widest instructions of the running processor. It gates no item.
-//! * `serde`: `Serialize` for events, lines, errors and intervals; `Deserialize` as well for ids, masks, versions, errors
-//!   and the numbers in events.
+//! * `serde`: `Serialize` for events, lines, errors and intervals; `Deserialize` as well for ids, masks,
+//!   versions, errors and the numbers in events.
 //! * `defmt`: `Format` for the same, for logs of firmware.
 //! * `arbitrary`: `Arbitrary` for events and what they hold, for fuzzing and property tests. It needs `std`.
 
