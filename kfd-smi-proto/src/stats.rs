@@ -41,8 +41,8 @@ use events::{add_each, count_trigger};
 ///
 /// Statistics add up: those of a whole are the [`merge`](Self::merge) of those of its parts, be they GPUs, threads
 /// or machines, as long as each part was paired on its own or with one pairer throughout. Lines that
-/// [could be forged](crate::Trust::is_forgeable) count like the others and in `forgeable`, but their times count
-/// nowhere: neither as the first or last, nor does an interval that one began have a duration.
+/// [could be forged](crate::Trust::is_forgeable) count like the others and in `forgeable`; but an interval that one
+/// began has no duration.
 ///
 /// What grows with the input is not here (per GPU, per process): [`EventCounts`] is small, for a map of them.
 /// Nothing is allocated; it takes 62 kB, so keep it in a static or on a heap where stacks are small.
@@ -65,9 +65,9 @@ pub struct Statistics {
     pub kinds: EventCounts,
     /// What became of STARTs and ENDs.
     pub pairs: PairCounts,
-    /// Migrations from system memory to a GPU.
+    /// Migrations from system memory.
     pub host_to_device: Migrations,
-    /// Migrations from a GPU to system memory.
+    /// Migrations to system memory.
     pub device_to_host: Migrations,
     /// Migrations between other places, which no kernel so far reports.
     pub other_migrations: Migrations,
@@ -166,9 +166,7 @@ impl Statistics {
         add(&mut self.events, 1);
         self.kinds.count(event);
         self.pairs.count_event(event);
-        if let Some(time) = event.time()
-            && !forgeable
-        {
+        if let Some(time) = event.time() {
             self.first_time = Some(self.first_time.map_or(time, |first| first.min(time)));
             self.last_time = Some(self.last_time.map_or(time, |last| last.max(time)));
         }
@@ -215,8 +213,8 @@ impl Statistics {
     fn migration(&mut self, interval: &Interval, duration: Option<u64>) {
         let Activity::Migrate { migration, error_code, .. } = interval.span.activity else { return };
         let direction = match (migration.from, migration.to) {
-            (Location::SYSTEM, to) if to.gpu().is_some() => &mut self.host_to_device,
-            (from, Location::SYSTEM) if from.gpu().is_some() => &mut self.device_to_host,
+            (Location::SYSTEM, _) => &mut self.host_to_device,
+            (_, Location::SYSTEM) => &mut self.device_to_host,
             _ => &mut self.other_migrations,
         };
         if error_code.is_some_and(|code| code != 0) {
@@ -359,11 +357,11 @@ mod tests {
              5 0 -1 @1(5) 0->ffffffff 0:0 3\n6 1 -1 @1(5) 0->ffffffff 3\n\
              6 1 -1 @1(5) 0->1ea0 3\n");
         let down = &statistics.host_to_device;
-        assert_eq!((down.count, down.failed, down.total_pages, down.total_nanos), (2, 1, 0x40, 400));
-        assert_eq!((down.min_pages, down.max_pages), (Some(PageCount(0x10)), Some(PageCount(0x30))));
+        assert_eq!((down.count, down.failed, down.total_pages, down.total_nanos), (3, 1, 0x45, 401));
+        assert_eq!((down.min_pages, down.max_pages), (Some(PageCount(5)), Some(PageCount(0x30))));
         let up = &statistics.device_to_host;
         assert_eq!((up.count, up.failed, up.total_pages, up.total_nanos), (1, 0, 5, 7));
-        assert_eq!(statistics.other_migrations.count, 2);
+        assert_eq!(statistics.other_migrations.count, 1);
         let triggers = statistics
             .migration_triggers()
             .map(|(trigger, count)| (trigger.and_then(MigrateTrigger::name), count));
@@ -398,12 +396,12 @@ mod tests {
     }
 
     #[test]
-    fn times_of_lines_that_could_be_forged_count_nowhere() {
+    fn what_a_forged_line_began_has_no_duration() {
         let statistics = of("1 5:\n9 1 -2 3 4\n\
              8 9000000000000 -1 @1(2) M\n\
              a 9000000000000 -2 3 0\n");
         assert_eq!((statistics.forgeable, statistics.lines, statistics.events), (1, 4, 4));
-        assert_eq!(statistics.span(), Some(0));
+        assert_eq!(statistics.span(), Some(8_999_999_999_999));
         assert_eq!(statistics.pairs.queue.intervals, 1);
         assert_eq!(statistics.queues.suspended.count(), 0);
     }
