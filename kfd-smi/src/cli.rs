@@ -1,8 +1,10 @@
 //! What the user can say.
 
 use std::io::Write as _;
+use std::num::NonZeroUsize;
 use std::path::PathBuf;
 use std::process::ExitCode;
+use std::thread;
 use std::time::Duration;
 
 use anstream::ColorChoice;
@@ -180,6 +182,9 @@ pub(crate) struct Replay {
     /// Fail with status 1 if a line is malformed or the last one has no newline.
     #[arg(long)]
     pub(crate) strict: bool,
+    /// Use so many threads; as many as there are processors if it is not given. The output is the same.
+    #[arg(short, long, value_name = "N", default_value_t = processors(), hide_default_value = true)]
+    pub(crate) jobs: NonZeroUsize,
     /// The page size of the machine that sent the events, in bytes or as 4K, 64K, 2M; what a capture says if it is not
     /// given, else 4096.
     #[arg(long, value_name = "SIZE", value_parser = page_size)]
@@ -305,6 +310,10 @@ fn gpu_id(text: &str) -> Result<GpuId, String> {
             "expected a GPU id such as 0x1ea0, or 7840 as sysfs prints it".to_owned()
         }
     })
+}
+
+fn processors() -> NonZeroUsize {
+    thread::available_parallelism().unwrap_or(NonZeroUsize::MIN)
 }
 
 fn page_size(text: &str) -> Result<PageSize, String> {

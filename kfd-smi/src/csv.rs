@@ -5,40 +5,60 @@
 
 use std::io::{self, Write};
 
+use csv_core::WriteResult;
+
 use crate::fields::{Fields, Key, Value, visit};
 use crate::json::write_escaped;
 use crate::record::Record;
 
-/// Writes rows.
+/// Writes rows, and the header as the first.
 #[derive(Debug)]
-pub(crate) struct Writer<W: Write> {
-    rows: csv::Writer<W>,
+pub(crate) struct Rows {
+    writer: csv_core::Writer,
     /// The row being made: one column a key.
     row: Vec<Vec<u8>>,
 }
 
-impl<W: Write> Writer<W> {
-    /// Writes the header.
-    pub(crate) fn new(out: W) -> io::Result<Self> {
-        let mut rows = csv::WriterBuilder::new().terminator(csv::Terminator::CRLF).from_writer(out);
-        rows.write_record(Key::ALL.iter().map(|key| key.name()))?;
-        Ok(Self { rows, row: vec![Vec::new(); Key::ALL.len()] })
+impl Rows {
+    pub(crate) fn new() -> Self {
+        let writer = csv_core::WriterBuilder::new().terminator(csv_core::Terminator::CRLF).build();
+        Self { writer, row: vec![Vec::new(); Key::ALL.len()] }
     }
 
-    pub(crate) fn write(&mut self, record: &Record<'_>) -> io::Result<()> {
+    pub(crate) fn header(&mut self, out: &mut impl Write) -> io::Result<()> {
+        for (column, key) in self.row.iter_mut().zip(Key::ALL) {
+            column.clear();
+            column.extend_from_slice(key.name().as_bytes());
+        }
+        self.write_row(out)
+    }
+
+    pub(crate) fn write(&mut self, record: &Record<'_>, out: &mut impl Write) -> io::Result<()> {
         self.row.iter_mut().for_each(Vec::clear);
         visit(record, &mut Row(&mut self.row))?;
-        self.rows.write_record(&self.row)?;
-        Ok(())
+        self.write_row(out)
     }
 
-    /// Where the rows go.
-    pub(crate) fn out(&self) -> &W {
-        self.rows.get_ref()
-    }
-
-    pub(crate) fn flush(&mut self) -> io::Result<()> {
-        self.rows.flush()
+    fn write_row(&mut self, out: &mut impl Write) -> io::Result<()> {
+        let Self { writer, row } = self;
+        let mut room = [0; 256];
+        for (number, column) in row.iter().enumerate() {
+            if number > 0 {
+                let (_, written) = writer.delimiter(&mut room);
+                out.write_all(&room[..written])?;
+            }
+            let mut rest = &column[..];
+            loop {
+                let (result, read, written) = writer.field(rest, &mut room);
+                out.write_all(&room[..written])?;
+                rest = &rest[read..];
+                if result == WriteResult::InputEmpty {
+                    break;
+                }
+            }
+        }
+        let (_, written) = writer.terminator(&mut room);
+        out.write_all(&room[..written])
     }
 }
 
@@ -68,11 +88,10 @@ mod tests {
 
     fn row(line: &[u8]) -> String {
         let mut out = Vec::new();
-        let mut writer = Writer::new(&mut out).unwrap();
         let line = kfd_smi_proto::parse_line(line);
-        writer.write(&Numbering::new(None).record(&line, Origin::default())).unwrap();
-        writer.flush().unwrap();
-        drop(writer);
+        let mut rows = Rows::new();
+        rows.header(&mut out).unwrap();
+        rows.write(&Numbering::new(None).record(&line, Origin::default()), &mut out).unwrap();
         String::from_utf8(out).unwrap().split("\r\n").nth(1).unwrap().to_owned()
     }
 

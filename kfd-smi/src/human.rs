@@ -16,7 +16,7 @@ use crate::record::Record;
 use crate::time::{When, utc};
 
 /// How to write for people.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Human {
     /// As the user said, else as the machine has it.
     chosen_page_size: Option<PageSize>,

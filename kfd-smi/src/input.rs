@@ -3,11 +3,13 @@
 use std::cell::RefCell;
 use std::fmt;
 use std::fs::File;
-use std::io::{self, Read};
+use std::io::{self, Read, StdinLock};
+use std::os::fd::AsFd as _;
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
 
 use kfd_smi_proto::Escaped;
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
 use crate::out::Out;
 use crate::progress::Progress;
@@ -15,7 +17,9 @@ use crate::signals::Signals;
 
 /// A log to read: before it waits for more, everything that came of it is written.
 pub(crate) struct Input<'a> {
-    source: Box<dyn Read>,
+    source: Source,
+    /// Whether a read could wait: for a file it does not, but for a pipe or terminal.
+    can_wait: bool,
     path: PathBuf,
     progress: Progress,
     out: &'a RefCell<Out>,
@@ -35,8 +39,8 @@ impl<'a> Input<'a> {
         signals: &'a Signals,
         write_error: &WriteError,
     ) -> io::Result<Self> {
-        let (source, size): (Box<dyn Read>, _) = if path == Path::new("-") {
-            (Box::new(io::stdin().lock()), None)
+        let (source, size) = if path == Path::new("-") {
+            (Source::Stdin(io::stdin().lock()), None)
         } else {
             // A named pipe waits for its other end.
             signals.wait();
@@ -45,10 +49,11 @@ impl<'a> Input<'a> {
             let file = file.map_err(|error| named("cannot open", path, &error))?;
             let metadata = file.metadata()?;
             let size = metadata.is_file().then_some(metadata.len());
-            (Box::new(file), size)
+            (Source::File(file), size)
         };
         Ok(Self {
             source,
+            can_wait: size.is_none(),
             path: path.to_owned(),
             progress: Progress::new(size),
             out,
@@ -58,20 +63,51 @@ impl<'a> Input<'a> {
     }
 }
 
+/// What is read.
+enum Source {
+    Stdin(StdinLock<'static>),
+    File(File),
+}
+
+impl Source {
+    /// Whether it has something to read, or has ended.
+    fn is_ready(&self) -> bool {
+        let fd = match self {
+            Self::Stdin(stdin) => stdin.as_fd(),
+            Self::File(file) => file.as_fd(),
+        };
+        let ready = poll(&mut [PollFd::from_borrowed_fd(fd, PollFlags::IN)], Some(&Timespec::default()));
+        ready.is_ok_and(|ready| ready > 0)
+    }
+
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        match self {
+            Self::Stdin(stdin) => stdin.read(buffer),
+            Self::File(file) => file.read(buffer),
+        }
+    }
+}
+
 impl Read for Input<'_> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        if let Err(error) = self.out.borrow_mut().flush() {
-            *self.write_error.borrow_mut() = Some(error);
-            return Err(io::Error::other("the output failed"));
+        let waits = self.can_wait && !self.source.is_ready();
+        // What does not wait must look whether a signal came.
+        if waits || self.signals.stop().signal().is_some() {
+            if let Err(error) = self.out.borrow_mut().flush() {
+                *self.write_error.borrow_mut() = Some(error);
+                return Err(io::Error::other("the output failed"));
+            }
+            if waits { self.signals.wait() } else { self.signals.end() }
         }
-        self.signals.wait();
         let read = loop {
             match self.source.read(buffer) {
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
                 read => break read,
             }
         };
-        self.signals.work();
+        if waits {
+            self.signals.work();
+        }
         match read {
             Ok(n) => {
                 self.progress.advance(n);

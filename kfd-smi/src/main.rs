@@ -17,6 +17,7 @@ mod fields;
 mod filter;
 mod human;
 mod input;
+mod jobs;
 mod json;
 mod live;
 mod machine;

@@ -11,8 +11,9 @@ use kfd_smi_proto::{Line, PageSize};
 
 use crate::cli::{ClockChoice, Color, Format};
 use crate::complain::complain;
-use crate::csv;
+use crate::csv::Rows;
 use crate::human::Human;
+use crate::jobs::{Jobs, Look};
 use crate::json;
 use crate::output::Output;
 use crate::record::Record;
@@ -20,12 +21,20 @@ use crate::signals::Stop;
 
 /// Where records go.
 #[derive(Debug)]
-pub(crate) enum Printer {
-    Human(Human, Output),
-    Json(Output),
-    Csv(Box<csv::Writer<Output>>),
+pub(crate) struct Printer {
+    form: Form,
+    out: Output,
+    /// Others who write lines, too.
+    jobs: Option<Jobs>,
+}
+
+/// How records are printed.
+#[derive(Debug)]
+enum Form {
+    Human(Human),
+    Json,
+    Csv(Box<Rows>),
     Raw {
-        out: Output,
         /// Whether the last line had no newline: it gets one if another line follows.
         open: bool,
     },
@@ -39,8 +48,8 @@ impl Printer {
         clock: Option<ClockChoice>,
         stop: Stop,
     ) -> io::Result<Self> {
-        let out = Output::new(stop);
-        Ok(match format {
+        let mut out = Output::new(stop);
+        let form = match format {
             Format::Human => {
                 let colored = match color.into() {
                     anstream::ColorChoice::Auto => {
@@ -48,25 +57,36 @@ impl Printer {
                     }
                     choice => choice != anstream::ColorChoice::Never,
                 };
-                Self::Human(Human::new(page_size, clock, colored), out)
+                Form::Human(Human::new(page_size, clock, colored))
             }
-            Format::Json => Self::Json(out),
-            Format::Csv => Self::Csv(Box::new(csv::Writer::new(out)?)),
-            Format::Raw => Self::Raw { out, open: false },
-        })
+            Format::Json => Form::Json,
+            Format::Csv => {
+                let mut rows = Rows::new();
+                rows.header(&mut out)?;
+                Form::Csv(Box::new(rows))
+            }
+            Format::Raw => Form::Raw { open: false },
+        };
+        Ok(Self { form, out, jobs: None })
+    }
+
+    /// Lets up to so many other threads write lines.
+    pub(crate) fn with_threads(self, threads: usize) -> Self {
+        Self { jobs: (threads > 0).then(|| Jobs::new(threads)), ..self }
     }
 
     /// Begins an input, where there are several.
     pub(crate) fn begin(&mut self, name: &dyn fmt::Display) -> io::Result<()> {
-        match self {
-            Self::Human(_, out) => writeln!(out, "==> {name} <=="),
+        self.settle()?;
+        match self.form {
+            Form::Human(_) => writeln!(self.out, "==> {name} <=="),
             _ => Ok(()),
         }
     }
 
     /// From here on lines are of a machine with pages of this size, if it is known.
     pub(crate) fn set_page_size(&mut self, page_size: Option<PageSize>) {
-        if let Self::Human(human, _) = self {
+        if let Form::Human(human) = &mut self.form {
             human.set_page_size(page_size);
         }
     }
@@ -79,8 +99,11 @@ impl Printer {
         entry: &Entry<'_>,
         clock: Option<Clock>,
     ) -> io::Result<()> {
-        match (self, entry) {
-            (Self::Human(human, out), entry) => return human.fact(entry, clock, out),
+        if let Form::Human(_) = self.form {
+            self.settle()?;
+        }
+        match (&mut self.form, entry) {
+            (Form::Human(human), entry) => return human.fact(entry, clock, &mut self.out),
             (_, Entry::Lost(records)) => complain(&format_args!(
                 "{name}: {records} records are missing: the recorder had no room for them"
             )),
@@ -95,16 +118,49 @@ impl Printer {
 
     /// Prints a line, or one piece of a long one.
     pub(crate) fn print(&mut self, line: &Line<'_>, record: &Record<'_>) -> io::Result<()> {
-        self.write(line, record)?;
-        let out = match self {
-            Self::Human(_, out) | Self::Json(out) | Self::Raw { out, .. } => out,
-            Self::Csv(rows) => rows.out(),
-        };
-        if out.is_large() { self.flush() } else { Ok(()) }
+        match (&mut self.jobs, self.form.look()) {
+            (Some(jobs), Some(look)) if Jobs::takes(line, record) => {
+                jobs.push(look, record);
+                while let Some(lines) = jobs.next() {
+                    self.out.write_all(&lines?)?;
+                }
+            }
+            _ => {
+                self.settle()?;
+                self.form.write(line, record, &mut self.out)?;
+            }
+        }
+        if self.out.is_large() { self.out.flush() } else { Ok(()) }
     }
 
-    fn write(&mut self, line: &Line<'_>, record: &Record<'_>) -> io::Result<()> {
-        if let Self::Raw { out, open } = self {
+    /// Takes all the lines that others write.
+    fn settle(&mut self) -> io::Result<()> {
+        while let Some(lines) = self.jobs.as_mut().and_then(Jobs::wait) {
+            self.out.write_all(&lines?)?;
+        }
+        Ok(())
+    }
+
+    /// Writes out what was printed.
+    pub(crate) fn flush(&mut self) -> io::Result<()> {
+        self.settle()?;
+        self.out.flush()
+    }
+}
+
+impl Form {
+    /// How others would write the same; the lines themselves are not worth it.
+    const fn look(&self) -> Option<Look> {
+        match self {
+            Self::Human(human) => Some(Look::Human(*human)),
+            Self::Json => Some(Look::Json),
+            Self::Csv(_) => Some(Look::Csv),
+            Self::Raw { .. } => None,
+        }
+    }
+
+    fn write(&mut self, line: &Line<'_>, record: &Record<'_>, out: &mut Output) -> io::Result<()> {
+        if let Self::Raw { open } = self {
             if mem::replace(open, line.part.ends() && !line.terminated) {
                 out.write_all(b"\n")?;
             }
@@ -115,18 +171,10 @@ impl Printer {
             return Ok(());
         }
         match self {
-            Self::Human(human, out) => human.write(record, out),
-            Self::Json(out) => json::write(record, out),
-            Self::Csv(rows) => rows.write(record),
+            Self::Human(human) => human.write(record, out),
+            Self::Json => json::write(record, out),
+            Self::Csv(rows) => rows.write(record, out),
             Self::Raw { .. } => Ok(()),
-        }
-    }
-
-    /// Writes out what was printed.
-    pub(crate) fn flush(&mut self) -> io::Result<()> {
-        match self {
-            Self::Human(_, out) | Self::Json(out) | Self::Raw { out, .. } => out.flush(),
-            Self::Csv(rows) => rows.flush(),
         }
     }
 }

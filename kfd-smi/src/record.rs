@@ -14,7 +14,7 @@ pub(crate) struct Record<'a> {
     /// The number of the line in its input, from 1.
     pub(crate) seq: u64,
     /// The input, where there are several.
-    pub(crate) input: Option<&'a str>,
+    pub(crate) input: Option<&'static str>,
     /// What is known of it besides its bytes.
     pub(crate) origin: Origin,
     /// The line without its newline; of a long one, the beginning.
@@ -52,8 +52,8 @@ impl Record<'_> {
 
 /// Numbers the lines of one input, and makes one record of the pieces of a long line.
 #[derive(Debug, Default)]
-pub(crate) struct Numbering<'a> {
-    input: Option<&'a str>,
+pub(crate) struct Numbering {
+    input: Option<&'static str>,
     /// The number of the last line that began.
     seq: u64,
     /// The line of each GPU that comes in pieces.
@@ -70,18 +70,15 @@ struct Pieces {
     ended: bool,
 }
 
-impl<'a> Numbering<'a> {
-    pub(crate) fn new(input: Option<&'a str>) -> Self {
+impl Numbering {
+    pub(crate) fn new(input: Option<&'static str>) -> Self {
         Self { input, ..Self::default() }
     }
 
     /// The record of the line that this line, or piece of one, belongs to.
     ///
     /// Before the last piece of a line, `length` and `bytes` are what came so far.
-    pub(crate) fn record<'l>(&'l mut self, line: &Line<'l>, origin: Origin) -> Record<'l>
-    where
-        'a: 'l,
-    {
+    pub(crate) fn record<'l>(&'l mut self, line: &Line<'l>, origin: Origin) -> Record<'l> {
         // In a capture, the beginning of a line can be missing: its rest counts as a line.
         let has_begun = || self.pieces.get(&origin.gpu).is_some_and(|pieces| !pieces.ended);
         let begins = line.part.begins() || !has_begun();

@@ -4,6 +4,7 @@ mod captures;
 mod formats;
 mod golden;
 mod hostile;
+mod jobs;
 mod live;
 mod options;
 mod process;

@@ -73,7 +73,7 @@ struct Reading<'a> {
     args: &'a Record,
     live: Live,
     ring: Arc<Ring>,
-    numbering: Numbering<'static>,
+    numbering: Numbering,
     signal: LastSignal,
     begun: Instant,
     looked: Instant,

@@ -1,6 +1,5 @@
 //! `kfd-smi replay`: logs and captures in, records out.
 
-use std::borrow::Cow;
 use std::cell::RefCell;
 use std::fs::File;
 use std::io::{self, IsTerminal as _};
@@ -69,11 +68,12 @@ fn replay(args: &Replay, color: Color, signals: &Signals) -> io::Result<u8> {
     };
     let out = RefCell::new(match args.format.lines() {
         Some(format) => {
-            Out::Lines(Box::new(Printer::new(format, color, args.page_size, args.clock, signals.stop())?))
+            let printer = Printer::new(format, color, args.page_size, args.clock, signals.stop())?;
+            Out::Lines(Box::new(printer.with_threads(args.jobs.get() - 1)))
         }
         None => Out::Capture(Box::new(Excerpt::new(args.redact, signals.stop()))),
     });
-    let names: Vec<_> = files.iter().map(|file| name_of(file)).collect();
+    let names: Vec<_> = files.iter().map(|file| &*name_of(file).leak()).collect();
     let mut session = Session::new(args, &out, signals, skip);
     session.all(files, &names)?;
     out.borrow_mut().flush()?;
@@ -124,7 +124,7 @@ struct Source<'a> {
 /// What is known of an input so far.
 struct State<'a> {
     name: &'a Path,
-    numbering: Numbering<'a>,
+    numbering: Numbering,
     summary: Summary,
     last_time: LastTime,
     /// What its machine calls a page, if it says so.
@@ -149,9 +149,9 @@ impl<'a> Session<'a> {
     }
 
     /// Replays all inputs; where there are several, under these names.
-    fn all(&mut self, files: &'a [PathBuf], names: &'a [Cow<'a, str>]) -> io::Result<()> {
+    fn all(&mut self, files: &'a [PathBuf], names: &[&'static str]) -> io::Result<()> {
         let several = files.len() > 1;
-        let name = |number: usize| names.get(number).filter(|_| several).map(|name| &**name);
+        let name = |number: usize| names.get(number).filter(|_| several).copied();
         let writes_capture = self.args.format == ReplayFormat::Capture;
         if several && !writes_capture && files.iter().all(|file| is_capture(file)) {
             let mut sources = vec![];
@@ -179,7 +179,7 @@ impl<'a> Session<'a> {
     }
 
     /// Opens an input and finds out what it is; says so and goes on without it if that fails.
-    fn open(&mut self, path: &'a Path, name: Option<&'a str>) -> io::Result<Option<Source<'a>>> {
+    fn open(&mut self, path: &'a Path, name: Option<&'static str>) -> io::Result<Option<Source<'a>>> {
         let write_error = WriteError::default();
         let opened = Input::open(path, self.out, self.signals, &write_error).and_then(Log::detect);
         match opened {
@@ -324,8 +324,8 @@ impl<'a> Session<'a> {
 }
 
 /// The name as it was given; if it is no text, so that it can be told from others.
-fn name_of(path: &Path) -> Cow<'_, str> {
-    path.to_str().map_or_else(|| Escaped(path.as_os_str().as_encoded_bytes()).to_string().into(), Into::into)
+fn name_of(path: &Path) -> String {
+    path.to_str().map_or_else(|| Escaped(path.as_os_str().as_encoded_bytes()).to_string(), Into::into)
 }
 
 /// Whether a file is a capture. What is no file cannot be looked at twice: it counts as none.

@@ -1,0 +1,135 @@
+//! The number of threads does not show.
+
+use std::fs;
+use std::io::{BufRead as _, BufReader, Read as _};
+use std::process::Stdio;
+
+use kfd_smi_testkit::corpus;
+
+use crate::run::{Ran, command, signal};
+
+/// What is printed of these files with so many threads.
+fn ran(jobs: usize, args: &[&str], files: &[&str]) -> Ran {
+    let jobs = format!("--jobs={jobs}");
+    command(&[&["replay", &jobs], args, files].concat()).output().unwrap().into()
+}
+
+fn check(args: &[&str], files: &[&str]) {
+    let one = ran(1, args, files);
+    for jobs in [2, 3, 7] {
+        let several = ran(jobs, args, files);
+        assert!(several.stdout == one.stdout, "{jobs} threads: {args:?} {files:?}");
+        assert_eq!((several.stderr, several.status), (one.stderr.clone(), one.status), "{args:?}");
+    }
+}
+
+/// A file that is removed at the end.
+struct Temporary(std::path::PathBuf);
+
+impl Temporary {
+    fn new(name: &str, bytes: &[u8]) -> Self {
+        let path = std::env::temp_dir().join(format!("kfd-smi-jobs-{}-{name}", std::process::id()));
+        fs::write(&path, bytes).unwrap();
+        Self(path)
+    }
+
+    fn path(&self) -> &str {
+        self.0.to_str().unwrap()
+    }
+}
+
+impl Drop for Temporary {
+    fn drop(&mut self) {
+        fs::remove_file(&self.0).unwrap();
+    }
+}
+
+const FORMATS: [&str; 4] = ["human", "json", "csv", "raw"];
+
+/// Names that forge lines, everywhere: wherever the log is cut for the threads, a budget is open.
+fn hostile() -> Vec<u8> {
+    let mut log = vec![];
+    for number in 0..20_000 {
+        match number % 9 {
+            0 => log.extend(format!("1 {number:x}:a\n9 1 -2 3 4\n").bytes()),
+            1 => log.extend(format!("c {number:x} \n\n\n\x1b[2J\u{e9}\n").bytes()),
+            2 => log.extend(format!("d {number:x} \n3 1\n4 1 \n").bytes()),
+            3 => log.extend(
+                format!("7 {} -{number} @7f0f15200(1ea0) W\n", 14_601_738_586_508_u64 + number).bytes(),
+            ),
+            4 => log.extend(format!("6 1460173858 -{number} @7f(200) 0->1ea0 1 -12 more\n").bytes()),
+            5 => log.extend(b"a 14601738586508 -152990 1ea0 \0\n"),
+            6 => log.extend(b"what is this\r\n\n"),
+            7 if number % 500 == 7 => log.extend([b'x'; 20_000]),
+            7 => log.extend(format!("ff {number}\n").bytes()),
+            _ => log.extend(format!("2 {number:x}:{number:x}\n").bytes()),
+        }
+    }
+    log.extend(b"9 14601738586508 -152990 1ea0 2");
+    log
+}
+
+#[test]
+fn a_hostile_log_is_the_same_with_any_number_of_threads() {
+    let log = Temporary::new("hostile.smi", &hostile());
+    let files = [log.path()];
+    for format in FORMATS {
+        check(&["--format", format], &files);
+    }
+    check(&["--strict", "--trusted-only", "--event", "vmfault,malformed,gpu_pre_reset"], &files);
+    check(&["--format=json", "--last=17000"], &files);
+    check(&["--from=14000", "--to=14601.738590000"], &files);
+    check(&["--page-size=64K", "--clock=mono"], &[files[0], files[0], "/nonexistent"]);
+}
+
+#[test]
+fn captures_are_the_same_with_any_number_of_threads() {
+    let mut joined = vec![];
+    for _ in 0..60 {
+        for capture in corpus::captures() {
+            joined.extend(capture.bytes);
+        }
+    }
+    let capture = Temporary::new("joined.capture", &joined);
+    let other = Temporary::new("other.capture", &corpus::captures()[3].bytes.repeat(40));
+    for format in FORMATS.iter().chain(&["capture"]) {
+        check(&["--format", format], &[capture.path()]);
+        check(&["--format", format], &[capture.path(), other.path()]);
+    }
+    check(&["--format=json", "--speed=max", "--gpu=0x1f4b,0xfc7d"], &[capture.path()]);
+}
+
+#[test]
+fn a_reader_that_has_seen_enough_ends_it() {
+    let log = Temporary::new("head.smi", &hostile().repeat(3));
+    let mut child = command(&["replay", "--jobs=4", "--format=json", log.path()])
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut line = String::new();
+    BufReader::new(child.stdout.take().unwrap()).read_line(&mut line).unwrap();
+    assert!(line.starts_with("{\"v\":1,\"seq\":1,"));
+    let mut stderr = String::new();
+    child.stderr.take().unwrap().read_to_string(&mut stderr).unwrap();
+    assert_eq!((child.wait().unwrap().code(), stderr.as_str()), (Some(0), ""));
+}
+
+#[test]
+fn a_signal_ends_it_between_two_lines() {
+    // It cannot end by itself: standard input is a pipe that stays open, and nobody reads at first.
+    let log = Temporary::new("signal.smi", &hostile().repeat(4));
+    let mut child = command(&["replay", "--jobs=3", "--format=json", log.path(), "-"])
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut reader = BufReader::new(child.stdout.take().unwrap());
+    let mut first = String::new();
+    reader.read_line(&mut first).unwrap();
+    signal(&child, "TERM");
+    let mut rest = vec![];
+    reader.read_to_end(&mut rest).unwrap();
+    assert!(rest.is_empty() || rest.ends_with(b"}\n"));
+    assert_eq!(child.wait().unwrap().code(), None);
+}
