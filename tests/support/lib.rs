@@ -6,6 +6,7 @@
 #![deny(unsafe_code)]
 
 pub mod capture_law;
+pub mod checksum;
 pub mod chunks;
 pub mod corpus;
 #[cfg(all(feature = "fake-kernel", target_os = "linux"))]
@@ -15,5 +16,6 @@ pub mod laws;
 pub mod pair_law;
 pub mod pair_model;
 mod skip;
+pub mod speed;
 
 pub use skip::skip;
