@@ -1,8 +1,7 @@
 //! What a program has understood of a log, in one number: [`Checksum`].
 
-/// A place of a value in an event. Fields that mean the same in several events are one.
+/// A place of a value in an event. Fields that mean the same in several events are one. C has the same list.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[expect(clippy::exhaustive_enums, reason = "C has the same list")]
 pub enum Field {
     /// The id.
     Id,
