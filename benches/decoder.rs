@@ -4,10 +4,11 @@ use std::hint::black_box;
 
 use criterion::Criterion;
 
+use crate::cpu_time::CpuTime;
 use crate::line::throughput;
 use crate::{logs, ours};
 
-pub(crate) fn define(criterion: &mut Criterion) {
+pub(crate) fn define(criterion: &mut Criterion<CpuTime>) {
     let log = logs::of_corpus("realistic");
     let mut group = criterion.benchmark_group("decoder");
     group.throughput(throughput(&log));

@@ -5,10 +5,11 @@ use std::hint::black_box;
 use criterion::Criterion;
 use kfd_smi_proto::{Event, lines};
 
+use crate::cpu_time::CpuTime;
 use crate::line::throughput;
 use crate::{formatter, logs};
 
-pub(crate) fn define(criterion: &mut Criterion) {
+pub(crate) fn define(criterion: &mut Criterion<CpuTime>) {
     for log in [logs::of_corpus("realistic"), logs::of_corpus("uniform")] {
         let events: Vec<Event<'_>> =
             lines(&log.bytes).map(|line| line.event.expect("the log has events only")).collect();

@@ -2,13 +2,13 @@
 
 use std::hint::black_box;
 
-use criterion::measurement::WallTime;
 use criterion::{BenchmarkGroup, Criterion, Throughput};
 use kfd_smi_testkit::speed::SpeedLog;
 
+use crate::cpu_time::CpuTime;
 use crate::{logs, ours, rivals};
 
-pub(crate) fn define(criterion: &mut Criterion) {
+pub(crate) fn define(criterion: &mut Criterion<CpuTime>) {
     for log in [logs::of_corpus("realistic"), logs::of_corpus("uniform")] {
         let mut group = criterion.benchmark_group(format!("line/{}", log.name));
         group.throughput(throughput(&log));
@@ -22,7 +22,7 @@ pub(crate) fn throughput(log: &SpeedLog) -> Throughput {
     Throughput::ElementsAndBytes { elements: log.lines(), bytes: log.bytes.len() as u64 }
 }
 
-fn one_log(group: &mut BenchmarkGroup<'_, WallTime>, log: &SpeedLog) {
+fn one_log(group: &mut BenchmarkGroup<'_, CpuTime>, log: &SpeedLog) {
     group.bench_function("ours", |bencher| {
         bencher.iter(|| assert_eq!(ours::whole(black_box(&log.bytes)).fields, log.checksum));
     });

@@ -3,7 +3,12 @@
 //! `cargo bench -p benches --bench benches -- decoder` measures one of them.
 
 use criterion::Criterion;
+use criterion::measurement::WallTime;
 
+use crate::cpu_time::CpuTime;
+
+mod clock;
+mod cpu_time;
 mod decoder;
 mod encoder;
 mod formatter;
@@ -18,7 +23,7 @@ fn main() {
     for rival in rivals::native::MISSING {
         println!("left out: {rival}");
     }
-    let mut criterion = Criterion::default().configure_from_args();
+    let mut criterion = Criterion::default().with_measurement(CpuTime(WallTime)).configure_from_args();
     line::define(&mut criterion);
     decoder::define(&mut criterion);
     reader::define(&mut criterion);

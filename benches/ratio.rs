@@ -7,11 +7,14 @@
 
 use std::fs;
 use std::hint::black_box;
+use std::time::Duration;
 
 use kfd_smi_proto::{Event, lines};
 use kfd_smi_testkit::speed::{SpeedLog, realistic, uniform};
-use rustix::time::{ClockId, clock_gettime};
 
+use crate::clock::cpu_time;
+
+mod clock;
 mod formatter;
 mod ours;
 mod rivals;
@@ -20,8 +23,8 @@ mod rivals;
 const SIZE: usize = 1 << 20;
 /// Of the logs.
 const SEED: u64 = 1;
-/// How long to measure, in nanoseconds of CPU time.
-const DURATION: u64 = 45_000_000_000;
+/// How long to measure, in CPU time.
+const DURATION: Duration = Duration::from_secs(45);
 /// A median of fewer is worth nothing.
 const FEWEST_ROUNDS: usize = 15;
 
@@ -34,7 +37,7 @@ fn main() {
     let mut contestants: Vec<Contestant<'_>> =
         logs.iter().zip(&events).flat_map(|(log, events)| contestants(log, events)).collect();
     let rounds = if is_test {
-        measure(&mut contestants, 0, 1)
+        measure(&mut contestants, Duration::ZERO, 1)
     } else {
         measure(&mut contestants, DURATION, FEWEST_ROUNDS)
     };
@@ -121,28 +124,23 @@ fn contestants<'a>(log: &'a SpeedLog, events: &'a [Event<'a>]) -> Vec<Contestant
 }
 
 /// The nanoseconds of every contestant in every round.
-fn measure(contestants: &mut [Contestant<'_>], duration: u64, fewest: usize) -> Vec<Vec<u64>> {
+fn measure(contestants: &mut [Contestant<'_>], duration: Duration, fewest: usize) -> Vec<Vec<u64>> {
     // Once for the caches, and to see that all of them are right.
     contestants.iter_mut().for_each(|contestant| (contestant.run)());
     let mut rounds = vec![];
-    let begin = cpu_nanos();
-    while rounds.len() < fewest || cpu_nanos() - begin < duration {
+    let begin = cpu_time();
+    while rounds.len() < fewest || cpu_time() - begin < duration {
         let mut round = vec![0; contestants.len()];
         // Nobody has the same neighbour in front every time.
         for turn in 0..contestants.len() {
             let at = (turn + rounds.len() * 7) % contestants.len();
-            let begin = cpu_nanos();
+            let begin = cpu_time();
             (contestants[at].run)();
-            round[at] = cpu_nanos() - begin;
+            round[at] = (cpu_time() - begin).as_nanos() as u64;
         }
         rounds.push(round);
     }
     rounds
-}
-
-fn cpu_nanos() -> u64 {
-    let time = clock_gettime(ClockId::ThreadCPUTime);
-    time.tv_sec.cast_unsigned() * 1_000_000_000 + time.tv_nsec.cast_unsigned()
 }
 
 struct Table<'a> {

@@ -6,18 +6,20 @@
 use std::io::Write as _;
 use std::os::fd::OwnedFd;
 use std::os::unix::net::UnixStream;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use criterion::{Criterion, Throughput};
 use kfd_smi_io::{EventReader, GpuId, Next, SmiClient};
 use kfd_smi_testkit::speed::{SpeedLog, realistic};
 
+use crate::clock::cpu_time;
+use crate::cpu_time::CpuTime;
 use crate::ours::Read;
 
 /// What the driver's buffer holds.
 const FIFO: usize = 8192;
 
-pub(crate) fn define(criterion: &mut Criterion) {
+pub(crate) fn define(criterion: &mut Criterion<CpuTime>) {
     let mut group = criterion.benchmark_group("reader");
     for (gpus, size) in [(1, FIFO - 256), (8, FIFO - 256), (8, 96)] {
         // The generator ends its last cycle, which may be longer than so many bytes.
@@ -55,7 +57,7 @@ impl Node {
         for end in &mut self.ends {
             end.write_all(&log.bytes).expect("the socket holds it");
         }
-        let begin = Instant::now();
+        let begin = cpu_time();
         let mut read = Read::default();
         loop {
             match self.reader.try_next().expect("poll") {
@@ -66,7 +68,7 @@ impl Node {
                 other => panic!("{other:?}"),
             }
         }
-        let took = begin.elapsed();
+        let took = cpu_time() - begin;
         assert_eq!(read.fields.lines(), log.lines() * self.ends.len() as u64);
         if let [_] = self.ends[..] {
             assert_eq!(read.fields, log.checksum);

@@ -12,13 +12,14 @@ use kfd_smi_proto::{BootNanos, lines};
 use kfd_smi_testkit::checksum::Checksum;
 use kfd_smi_testkit::speed::realistic;
 
+use crate::cpu_time::CpuTime;
 use crate::line::throughput;
 use crate::ours::Read;
 
 /// More than the caches of a core hold.
 const SIZE: usize = 8 << 20;
 
-pub(crate) fn define(criterion: &mut Criterion) {
+pub(crate) fn define(criterion: &mut Criterion<CpuTime>) {
     let log = realistic(1, SIZE);
     let capture = capture_of(&log.bytes);
     let mut group = criterion.benchmark_group("replay");
