@@ -127,8 +127,8 @@ impl<const N: usize> Decoder<N> {
         self.end = filled.end;
         let bytes = self.bytes.get(filled.clone()).unwrap_or_default();
         // Kernels up to 5.17 give 8 bytes at once: a search that is made for long texts costs more than the rest.
-        let newline = match bytes.len() {
-            0..16 => bytes.iter().rposition(|byte| *byte == b'\n'),
+        let newline = match bytes.first_chunk::<8>() {
+            Some(eight) if bytes.len() == 8 => newline_in(eight),
             _ => memrchr(b'\n', bytes),
         };
         if let Some(newline) = newline {
@@ -197,10 +197,15 @@ impl<const N: usize> Decoder<N> {
     }
 
     /// The next line with a newline, or the next piece of one that does not fit; `None` asks for more bytes.
+    #[inline]
     pub fn next_line(&mut self) -> Option<Line<'_>> {
+        if self.has_line() { self.take_line() } else { None }
+    }
+
+    fn take_line(&mut self) -> Option<Line<'_>> {
         if self.start >= self.lines_end {
             let part = if self.within_line { Part::Middle } else { Part::First };
-            return self.is_full().then(|| self.cut(N, false, part));
+            return Some(self.cut(N, false, part));
         }
         if self.within_line {
             let newline = memchr(b'\n', self.bytes.get(self.start..self.end)?)?;
@@ -236,7 +241,7 @@ impl<const N: usize> Decoder<N> {
     /// Whether one line fills the buffer. The length of a piece must not depend on the chunks, so only then is a
     /// line cut.
     const fn is_full(&self) -> bool {
-        self.start == 0 && self.end == N && self.lines_end == 0
+        self.end == N && self.start == 0 && self.lines_end == 0
     }
 
     /// The bytes up to there: a piece of a line, or a last line without newline.
@@ -265,6 +270,15 @@ impl<const N: usize> Decoder<N> {
         let id = if part == Part::First { leading_id(bytes) } else { None };
         ParseError { kind: ParseErrorKind::LineTooLong, id, offset: N.saturating_sub(1).min(MAX_LINE) }
     }
+}
+
+/// Where the last newline stands.
+fn newline_in(bytes: &[u8; 8]) -> Option<usize> {
+    const SEVEN: u64 = u64::from_ne_bytes([0x7f; 8]);
+    // Bit 7 is set in every byte that is none: it was, or adding to the others sets it.
+    let others = u64::from_le_bytes(*bytes) ^ u64::from_ne_bytes([b'\n'; 8]);
+    let newlines = !((others & SEVEN).wrapping_add(SEVEN) | others | SEVEN);
+    Some(newlines.checked_ilog2()? as usize / 8)
 }
 
 /// What it holds and where it stands, its buffer left out.
@@ -429,6 +443,18 @@ mod tests {
         decoder.feed(b"y\n");
         let last = decoder.next_line().unwrap();
         assert_eq!((last.part, last.drained_before), (Part::Last, false));
+    }
+
+    #[test]
+    fn the_last_newline_is_found_among_all_bytes() {
+        for at in 0..8 {
+            for byte in 0..=u8::MAX {
+                let mut bytes = *b"\n\x0b\x0bx\x8a\x0b\n\x8b";
+                bytes[at] = byte;
+                assert_eq!(newline_in(&bytes), bytes.iter().rposition(|byte| *byte == b'\n'), "{bytes:?}");
+            }
+        }
+        assert_eq!(newline_in(&[b'x'; 8]), None);
     }
 
     #[test]

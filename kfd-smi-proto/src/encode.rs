@@ -15,7 +15,7 @@ mod digits;
 ///
 /// An event holds its wire form: with or without an error code, whichever the restore letter. Parsing the
 /// line gives an equal event, and encoding an event that was parsed from a kernel's line gives that line.
-/// A buffer of [`MAX_LINE`]` + 1` bytes holds every line.
+/// A buffer of [`MAX_LINE`]` + 1` bytes holds every line. What is behind the line in it may be overwritten.
 ///
 /// # Errors
 ///
@@ -37,9 +37,40 @@ mod digits;
 /// assert_eq!(line, b"a 38652512365099 -131057 fc7d \0\n");
 /// ```
 pub fn encode<'b>(event: &Event<'_>, buffer: &'b mut [u8]) -> Result<&'b [u8], EncodeError> {
-    let mut out = Encoder::new();
+    let mut small;
+    let (length, text) = match buffer.first_chunk_mut() {
+        Some(head) => write_head(event, head),
+        None => {
+            small = [0; HEAD];
+            let (length, text) = write_head(event, &mut small);
+            let room = buffer.len().min(length);
+            if let (Some(room), Some(head)) = (buffer.get_mut(..room), small.get(..room)) {
+                room.copy_from_slice(head);
+            }
+            (length, text)
+        }
+    };
+    let needed = length.saturating_add(text.len()).saturating_add(1);
+    if needed > MAX_LINE + 1 {
+        return Err(EncodeError::LineTooLong { length: needed.saturating_sub(1) });
+    }
+    let error = EncodeError::BufferTooSmall { needed };
+    let line = buffer.get_mut(..needed).ok_or(error)?;
+    let (newline, front) = line.split_last_mut().ok_or(error)?;
+    *newline = b'\n';
+    if !text.is_empty() {
+        let room = front.get_mut(length..).and_then(|room| room.get_mut(..text.len())).ok_or(error)?;
+        room.copy_from_slice(text);
+    }
+    Ok(line)
+}
+
+/// Writes what comes before the text of an event, and gives its length and the text.
+#[inline(never)]
+fn write_head<'t>(event: &Event<'t>, head: &mut [u8; HEAD]) -> (usize, &'t [u8]) {
+    let mut out = Encoder { head, length: 0, text: &[] };
     event.encode(&mut out);
-    out.write(buffer)
+    (out.length, out.text)
 }
 
 /// Why an event could not be written.
@@ -75,43 +106,22 @@ impl core::error::Error for EncodeError {}
 /// The last place in the head at which a word is written: all ones, so that it is a mask.
 const LAST_WORD: usize = 127;
 
+/// How many bytes are written to, at most.
+const HEAD: usize = LAST_WORD + size_of::<u64>();
+
 /// A line that is being put together: numbers and what stands between them, then perhaps a text.
 ///
 /// The longest head is that of a MIGRATE_START whose numbers have 19, 11, 16, 16, 8, 8, 8, 8 and 11 digits: 121 bytes
 /// with the blank behind it. So no place in it is beyond [`LAST_WORD`], and masking with that changes nothing; but
 /// the compiler can see from it that every access is in bounds, and there is one question of room for all.
 #[derive(Debug)]
-pub(crate) struct Encoder<'t> {
-    head: [u8; LAST_WORD + size_of::<u64>()],
+pub(crate) struct Encoder<'h, 't> {
+    head: &'h mut [u8; HEAD],
     length: usize,
     text: &'t [u8],
 }
 
-impl<'t> Encoder<'t> {
-    const fn new() -> Self {
-        Self { head: [0; _], length: 0, text: &[] }
-    }
-
-    /// Writes the line with its newline into a buffer that holds it.
-    #[inline(always)]
-    fn write<'b>(&self, buffer: &'b mut [u8]) -> Result<&'b [u8], EncodeError> {
-        let Self { head, length, text } = self;
-        let head = head.get(..*length).unwrap_or_default();
-        let length = head.len().saturating_add(text.len());
-        if length > MAX_LINE {
-            return Err(EncodeError::LineTooLong { length });
-        }
-        let needed = length.saturating_add(1);
-        let error = EncodeError::BufferTooSmall { needed };
-        let line = buffer.get_mut(..needed).ok_or(error)?;
-        let (head_room, rest) = line.split_at_mut_checked(head.len()).ok_or(error)?;
-        let (text_room, newline) = rest.split_at_mut_checked(text.len()).ok_or(error)?;
-        head_room.copy_from_slice(head);
-        text_room.copy_from_slice(text);
-        newline.fill(b'\n');
-        Ok(line)
-    }
-
+impl<'t> Encoder<'_, 't> {
     /// `"%s"`, behind which nothing comes.
     #[inline(always)]
     pub(crate) fn text(&mut self, text: &'t [u8]) {
@@ -249,8 +259,8 @@ mod tests {
     use std::format;
     use std::vec::Vec;
 
-    fn written(write: impl Fn(&mut Encoder<'_>)) -> Vec<u8> {
-        let mut out = Encoder::new();
+    fn written(write: impl Fn(&mut Encoder<'_, '_>)) -> Vec<u8> {
+        let mut out = Encoder { head: &mut [0; HEAD], length: 0, text: &[] };
         write(&mut out);
         out.head[..out.length].to_vec()
     }

@@ -268,7 +268,7 @@ impl<'a> Event<'a> {
     }
 
     /// The line without its newline.
-    pub(crate) fn encode(&self, out: &mut Encoder<'a>) {
+    pub(crate) fn encode(&self, out: &mut Encoder<'_, 'a>) {
         out.hex(self.id().0).literal(b" ");
         each!(self, inner => inner.encode(out));
     }

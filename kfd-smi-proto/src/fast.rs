@@ -1,8 +1,8 @@
 //! The events that make up nearly every log, read eight bytes at a time.
 //!
 //! The grammar in `grammar.rs` and `event/*.rs` is the reference: it reads one byte after the other. This file
-//! reads the same formats of the events 5 to 11, as long as a line looks as kernels print it: a newline at its end,
-//! nothing added behind the known fields, no number of unusual width. It refuses everything else, and then the
+//! reads the same formats, as long as a line looks as kernels print it: a newline at its end, nothing added behind the
+//! known fields, no number of unusual width. It refuses everything else, and then the
 //! grammar decides. Where it does not refuse, both say the same. A line without newline is always refused, so tests
 //! compare what is said of a line with its newline and without it.
 //!
@@ -11,14 +11,18 @@
 
 use nom::{Err, IResult, Parser as _};
 
-use self::field::{Cursor, Decimal, ErrorCode, Flag, Hex32, Hex64, Is, Letter, Nanos, WINDOW};
+use self::field::{
+    Cause, Cursor, Decimal, ErrorCode, Flag, Hex32, Hex64, Is, Letter, Nanos, Place, Text, Unsigned, WINDOW,
+};
 use crate::event::{
-    Access, Event, FaultOutcome, MigrateEnd, MigrateStart, Migration, PageFaultEnd, PageFaultStart,
-    QueueEviction, QueueRestore, RestoreFlag, UnmapFromGpu,
+    Access, Event, FaultOutcome, GpuReset, MigrateEnd, MigrateStart, Migration, PageFaultEnd, PageFaultStart,
+    Process, QueueEviction, QueueRestore, RestoreFlag, ThermalThrottle, UnmapFromGpu, VmFault,
 };
 use crate::field::{BootNanos, GpuId, Location, Pid};
 use crate::line::Line;
 use crate::page::{PageCount, PageNumber, PageRange};
+use crate::text::{ResetCause, TaskName};
+use crate::throttle::Throttlers;
 use crate::trigger::{EvictionTrigger, MigrateTrigger, UnmapTrigger};
 use crate::trust::TrustTracker;
 
@@ -38,8 +42,12 @@ pub(crate) fn line<'a>(bytes: &'a [u8], offset: u64, trust: &mut TrustTracker) -
         }
     };
     let [id, b' ', ..] = window else { return None };
-    let mut format = (Nanos, Is(b" -"), Decimal, Is(b" "));
-    let (rest, (time, _, pid, _)) = format.parse_complete(Cursor { window, at: 2 }).ok()?;
+    let rest = Cursor { window, at: 2 };
+    if !matches!(id, b'5'..=b'b') {
+        return untimed(*id, rest, bytes, offset, trust);
+    }
+    let mut format = (Nanos, Is(b" -"), Unsigned, Is(b" "));
+    let (rest, (time, _, pid, _)) = format.parse_complete(rest).ok()?;
     let stamp = Stamp { time, pid: Pid(pid) };
 
     // The line of an event that was read, and of the GPU that it names as its own, if it does.
@@ -64,6 +72,51 @@ pub(crate) fn line<'a>(bytes: &'a [u8], offset: u64, trust: &mut TrustTracker) -
     }
 }
 
+/// The line of one of the events that have no time: they are few, and end in text that the line lends them.
+#[inline(never)]
+fn untimed<'a>(
+    id: u8,
+    rest: Cursor<'_>,
+    bytes: &'a [u8],
+    offset: u64,
+    trust: &mut TrustTracker,
+) -> Option<Line<'a>> {
+    let (end, event) = match id {
+        b'1' => {
+            let (end, (pid, _, name)) = (Hex32, Is(b":"), Text).parse_complete(rest).ok()?;
+            let task_name = TaskName::of_line(bytes.get(name)?);
+            (end, Event::VmFault(VmFault { pid: Pid(pid.cast_signed()), task_name }))
+        }
+        b'2' => {
+            let (end, (bitmask, _, counter)) = (Hex64, Is(b":"), Hex64).parse_complete(rest).ok()?;
+            let bitmask = Throttlers(bitmask);
+            (end, Event::ThermalThrottle(ThermalThrottle { bitmask, counter, trailing: None }))
+        }
+        b'3' | b'4' => {
+            let (end, (reset_seq, cause)) = (Hex32, Cause).parse_complete(rest).ok()?;
+            let cause = match cause {
+                Some(cause) => Some(ResetCause::of_line(bytes.get(cause)?)),
+                None => None,
+            };
+            let reset = GpuReset { reset_seq, cause };
+            (end, if id == b'3' { Event::GpuPreReset(reset) } else { Event::GpuPostReset(reset) })
+        }
+        // Where the first number has no more than 8 digits, no line of the first has the shape of DROPPED_EVENT.
+        b'c' | b'd' => {
+            let (end, (pid, _, name)) = (Hex32, Is(b" "), Text).parse_complete(rest).ok()?;
+            let task_name = TaskName::of_line(bytes.get(name)?);
+            let process = Process { pid: Pid(pid.cast_signed()), task_name };
+            (end, if id == b'c' { Event::ProcessStart(process) } else { Event::ProcessEnd(process) })
+        }
+        _ => return None,
+    };
+    Is(b"\n").parse_complete(end).ok()?;
+    let event = Ok(event);
+    let bytes = bytes.get(..end.at)?;
+    let trust = trust.judge(bytes, &event);
+    Some(Line::whole(bytes, offset, event, trust))
+}
+
 /// What the events 5 to 11 have first: `"%x %lld -%d "`.
 struct Stamp {
     time: BootNanos,
@@ -79,8 +132,8 @@ type Parsed<'w, T> = IResult<Cursor<'w>, T, ()>;
 fn migrate_start<'w>(stamp: Stamp, rest: Cursor<'w>) -> Parsed<'w, MigrateStart<'static>> {
     let mut format = (
         (Is(b"@"), Hex64, Is(b"("), Hex64, Is(b") ")),
-        (Hex32, Is(b"->"), Hex32, Is(b" ")),
-        (Hex32, Is(b":"), Hex32, Is(b" ")),
+        (Place, Is(b"->"), Place, Is(b" ")),
+        (Place, Is(b":"), Place, Is(b" ")),
         (Decimal, Is(b"\n")),
     );
     let (rest, (pages, (from, _, to, _), (prefetch, _, preferred, _), (trigger, _))) =
@@ -103,7 +156,7 @@ fn migrate_start<'w>(stamp: Stamp, rest: Cursor<'w>) -> Parsed<'w, MigrateStart<
 fn migrate_end<'w>(stamp: Stamp, rest: Cursor<'w>) -> Parsed<'w, MigrateEnd<'static>> {
     let mut format = (
         (Is(b"@"), Hex64, Is(b"("), Hex64, Is(b") ")),
-        (Hex32, Is(b"->"), Hex32, Is(b" ")),
+        (Place, Is(b"->"), Place, Is(b" ")),
         (Decimal, ErrorCode, Is(b"\n")),
     );
     let (rest, (pages, (from, _, to, _), (trigger, error_code, _))) = format.parse_complete(rest)?;
@@ -208,6 +261,14 @@ mod tests {
     #[test]
     fn what_kernels_print_is_read_here_and_nothing_without_a_newline() {
         for line in [
+            "1 2559e:my app:1",
+            "1 5:",
+            "2 1400000000:1a",
+            "3 1",
+            "3 1 job hang on ring:gfx_0.0.0",
+            "4 1 ",
+            "c 2559e python3",
+            "d ffffffff -1 5",
             "5 14601738586508 -152990 @7f0f15200(2c02) 0->1ea0 1ea0:ffffffff 1",
             "6 14601738586508 -152990 @7f0f15200(2c02) 0->1ea0 1",
             "6 14601738586508 -152990 @7f0f15200(2c02) 1ea0->0 1 -12",

@@ -88,7 +88,7 @@ impl DroppedEvents {
         Ok((input, Self { id, time, pid, count }))
     }
 
-    pub(crate) fn encode(&self, out: &mut Encoder<'_>) {
+    pub(crate) fn encode(&self, out: &mut Encoder<'_, '_>) {
         // With fewer digits, the line of the old id would be read as PROCESS_START.
         let digits = if self.id == Self::OLD_ID { SHORTEST_TIME } else { 1 };
         out.padded(self.time.nanos(), digits)

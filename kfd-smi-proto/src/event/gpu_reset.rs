@@ -49,7 +49,7 @@ impl<'a> GpuReset<'a> {
         Ok((input, Self { reset_seq, cause: cause.map(Trailing::as_bytes).map(ResetCause::of_line) }))
     }
 
-    pub(crate) fn encode(&self, out: &mut Encoder<'a>) {
+    pub(crate) fn encode(&self, out: &mut Encoder<'_, 'a>) {
         out.hex(self.reset_seq).tail(self.cause.map(ResetCause::as_bytes));
     }
 }

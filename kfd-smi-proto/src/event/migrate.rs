@@ -109,7 +109,7 @@ impl<'a> MigrateStart<'a> {
         Ok((input, start))
     }
 
-    pub(crate) fn encode(&self, out: &mut Encoder<'a>) {
+    pub(crate) fn encode(&self, out: &mut Encoder<'_, 'a>) {
         out.nanos(self.time).literal(b" ").pid(self.pid);
         out.literal(b" ").range(self.range).literal(b" ");
         out.route(self.from, self.to).literal(b" ");
@@ -241,7 +241,7 @@ impl<'a> MigrateEnd<'a> {
         Ok((input, Self { time, pid, range, from, to, trigger, error_code, trailing }))
     }
 
-    pub(crate) fn encode(&self, out: &mut Encoder<'a>) {
+    pub(crate) fn encode(&self, out: &mut Encoder<'_, 'a>) {
         out.nanos(self.time).literal(b" ").pid(self.pid);
         out.literal(b" ").range(self.range).literal(b" ");
         out.route(self.from, self.to).literal(b" ").signed(self.trigger.0);

@@ -180,7 +180,7 @@ impl<'a> PageFaultStart<'a> {
         Ok((input, Self { time, pid, page, node, access: Access(letter), trailing }))
     }
 
-    pub(crate) fn encode(&self, out: &mut Encoder<'a>) {
+    pub(crate) fn encode(&self, out: &mut Encoder<'_, 'a>) {
         encode(out, (self.time, self.pid, self.page, self.node, self.access.0, self.trailing));
     }
 }
@@ -191,7 +191,7 @@ impl<'a> PageFaultEnd<'a> {
         Ok((input, Self { time, pid, page, node, outcome: FaultOutcome(letter), trailing }))
     }
 
-    pub(crate) fn encode(&self, out: &mut Encoder<'a>) {
+    pub(crate) fn encode(&self, out: &mut Encoder<'_, 'a>) {
         encode(out, (self.time, self.pid, self.page, self.node, self.outcome.0, self.trailing));
     }
 }
@@ -205,7 +205,7 @@ fn fault(input: &[u8]) -> Parsed<'_, Fields<'_>> {
         .parse(input)
 }
 
-fn encode<'a>(out: &mut Encoder<'a>, (time, pid, page, node, letter, trailing): Fields<'a>) {
+fn encode<'a>(out: &mut Encoder<'_, 'a>, (time, pid, page, node, letter, trailing): Fields<'a>) {
     out.nanos(time).literal(b" ").pid(pid).literal(b" ").page(page);
     out.literal(b"(").hex(node.0).literal(b") ").byte(letter).tail(trailing.map(Trailing::as_bytes));
 }

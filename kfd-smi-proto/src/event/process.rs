@@ -46,7 +46,7 @@ impl<'a> Process<'a> {
         Ok((input, Self { pid, task_name: TaskName::of_line(name) }))
     }
 
-    pub(crate) fn encode(&self, out: &mut Encoder<'a>) {
+    pub(crate) fn encode(&self, out: &mut Encoder<'_, 'a>) {
         out.hex(self.pid.as_unsigned()).literal(b" ").text(self.task_name.as_bytes());
     }
 }

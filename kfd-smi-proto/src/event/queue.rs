@@ -58,7 +58,7 @@ impl<'a> QueueEviction<'a> {
         Ok((input, Self { time, pid, node, trigger: EvictionTrigger(trigger), trailing }))
     }
 
-    pub(crate) fn encode(&self, out: &mut Encoder<'a>) {
+    pub(crate) fn encode(&self, out: &mut Encoder<'_, 'a>) {
         out.nanos(self.time).literal(b" ").pid(self.pid).literal(b" ").hex(self.node.0);
         out.literal(b" ").signed(self.trigger.0).tail(self.trailing.map(Trailing::as_bytes));
     }
@@ -216,7 +216,7 @@ impl<'a> QueueRestore<'a> {
         Ok((input, Self { time, pid, node, restore, trailing }))
     }
 
-    pub(crate) fn encode(&self, out: &mut Encoder<'a>) {
+    pub(crate) fn encode(&self, out: &mut Encoder<'_, 'a>) {
         out.nanos(self.time).literal(b" ").pid(self.pid).literal(b" ").hex(self.node.0);
         if let Some(byte) = self.restore.0 {
             out.literal(b" ").byte(byte);

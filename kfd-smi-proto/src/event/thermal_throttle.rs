@@ -48,7 +48,7 @@ impl<'a> ThermalThrottle<'a> {
         Ok((input, Self { bitmask: Throttlers(bitmask), counter, trailing }))
     }
 
-    pub(crate) fn encode(&self, out: &mut Encoder<'a>) {
+    pub(crate) fn encode(&self, out: &mut Encoder<'_, 'a>) {
         out.hex64(self.bitmask.0)
             .literal(b":")
             .hex64(self.counter)

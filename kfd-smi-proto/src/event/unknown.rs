@@ -53,7 +53,7 @@ impl<'a> Unknown<'a> {
         Self { id, rest: Trailing::of_line(rest) }
     }
 
-    pub(crate) fn encode(&self, out: &mut Encoder<'a>) {
+    pub(crate) fn encode(&self, out: &mut Encoder<'_, 'a>) {
         out.text(self.rest.as_bytes());
     }
 }

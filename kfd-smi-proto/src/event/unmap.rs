@@ -59,7 +59,7 @@ impl<'a> UnmapFromGpu<'a> {
         Ok((input, Self { time, pid, range, node, trigger: UnmapTrigger(trigger), trailing }))
     }
 
-    pub(crate) fn encode(&self, out: &mut Encoder<'a>) {
+    pub(crate) fn encode(&self, out: &mut Encoder<'_, 'a>) {
         out.nanos(self.time).literal(b" ").pid(self.pid);
         out.literal(b" ").range(self.range).literal(b" ");
         out.hex(self.node.0).literal(b" ").signed(self.trigger.0).tail(self.trailing.map(Trailing::as_bytes));

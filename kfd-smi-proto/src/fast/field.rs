@@ -19,6 +19,8 @@
     reason = "places are those of a line of at most 114 bytes, and numbers those of 8 digits, unless said otherwise"
 )]
 
+use core::ops::Range;
+
 use nom::{Err, Mode as _, OutputMode, PResult, Parser};
 
 use crate::field::BootNanos;
@@ -99,9 +101,13 @@ fields! {
     /// `"%lld"` of a time: 8 to 19 digits.
     Nanos -> BootNanos = nanos;
     /// `"%d"` of what is not negative: up to 8 digits.
+    Unsigned -> i32 = unsigned;
+    /// The same, if it is likely to have one digit.
     Decimal -> i32 = decimal;
     /// `"%x"`: up to 8 digits.
     Hex32 -> u32 = hex32;
+    /// The same, if it is likely to have one digit, as system memory has.
+    Place -> u32 = place;
     /// `"%lx"`: up to 16 digits.
     Hex64 -> u64 = hex64;
     /// `"%c"`
@@ -110,6 +116,10 @@ fields! {
     ErrorCode -> Option<i32> = error_code;
     /// `" %c"`, or nothing.
     Flag -> Option<u8> = flag;
+    /// `"%s"`, up to a newline in the window: where it stands.
+    Text -> Range<usize> = text;
+    /// `" %s"`, or nothing.
+    Cause -> Option<Range<usize>> = cause;
 }
 
 /// These bytes.
@@ -160,23 +170,33 @@ fn nanos(input: Cursor<'_>) -> Field<'_, BootNanos> {
 }
 
 #[inline(always)]
-fn decimal(input: Cursor<'_>) -> Field<'_, i32> {
-    if input.skip(1).ends_number() {
-        let digit = input.byte().wrapping_sub(b'0');
-        return (digit < 10).then_some((input.skip(1), i32::from(digit)));
-    }
+fn unsigned(input: Cursor<'_>) -> Field<'_, i32> {
     let digits = Digits::decimal(input.word());
     (digits.len > 0).then_some((input.skip(digits.len), digits.value(10) as i32))
 }
 
 #[inline(always)]
+fn decimal(input: Cursor<'_>) -> Field<'_, i32> {
+    if input.skip(1).ends_number() {
+        let digit = input.byte().wrapping_sub(b'0');
+        return (digit < 10).then_some((input.skip(1), i32::from(digit)));
+    }
+    unsigned(input)
+}
+
+#[inline(always)]
 fn hex32(input: Cursor<'_>) -> Field<'_, u32> {
+    let digits = Digits::hex(input.word());
+    (digits.len > 0).then_some((input.skip(digits.len), digits.value(16) as u32))
+}
+
+#[inline(always)]
+fn place(input: Cursor<'_>) -> Field<'_, u32> {
     if input.skip(1).ends_number() {
         let digit = hex_digit(input)?;
         return Some((input.skip(1), u32::from(digit)));
     }
-    let digits = Digits::hex(input.word());
-    (digits.len > 0).then_some((input.skip(digits.len), digits.value(16) as u32))
+    hex32(input)
 }
 
 #[inline(always)]
@@ -220,6 +240,31 @@ fn error_code(input: Cursor<'_>) -> Field<'_, Option<i32>> {
 fn flag(input: Cursor<'_>) -> Field<'_, Option<u8>> {
     let rest = input.skip(1);
     if input.byte() == b' ' { Some((rest.skip(1), Some(rest.byte()))) } else { Some((input, None)) }
+}
+
+#[inline(always)]
+fn text(input: Cursor<'_>) -> Field<'_, Range<usize>> {
+    let mut end = input;
+    while end.at <= LAST_WORD {
+        // A byte that is 0 borrows from above itself and has no bit 7; the lowest that is flagged is one.
+        let others = end.word() ^ each(b'\n');
+        let newlines = others.wrapping_sub(each(1)) & !others & each(0x80);
+        if newlines != 0 {
+            end = end.skip(newlines.trailing_zeros() as usize / 8);
+            return Some((end, input.at..end.at));
+        }
+        end = end.skip(8);
+    }
+    None
+}
+
+#[inline(always)]
+fn cause(input: Cursor<'_>) -> Field<'_, Option<Range<usize>>> {
+    if input.byte() == b' ' {
+        let (rest, text) = text(input.skip(1))?;
+        return Some((rest, Some(text)));
+    }
+    Some((input, None))
 }
 
 #[inline(always)]
