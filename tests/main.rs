@@ -11,6 +11,7 @@ mod pair;
 mod printf;
 mod reader;
 mod round_trip;
+mod seeds;
 mod serde;
 mod tokio;
 mod trust;

@@ -32,10 +32,16 @@ proptest! {
     }
 
     #[test]
-    fn what_is_constructed_is_read_again(bytes in vec(any::<u8>(), 0..300)) {
+    fn what_is_constructed_is_read_again(bytes in vec(any::<u8>(), 0..300), appended in vec(any::<u8>(), 0..20)) {
         if let Ok(event) = Event::arbitrary(&mut Unstructured::new(&bytes)) {
             laws::round_trip_of_event(&event);
+            laws::what_is_appended_is_kept(&event, &appended);
         }
+    }
+
+    #[test]
+    fn what_a_newer_kernel_appends_is_kept(line in generate::kernel_line(), appended in vec(any::<u8>(), 0..20)) {
+        laws::what_is_appended_is_kept(&parse_line(&line).event.unwrap(), &appended);
     }
 
     #[test]

@@ -1,6 +1,6 @@
 //! Trust: a process that forges lines through its name is always found out.
 
-use kfd_smi_testkit::laws;
+use kfd_smi_testkit::{chunks, corpus, laws};
 use proptest::collection::vec;
 use proptest::prelude::*;
 use proptest::sample::select;
@@ -39,6 +39,27 @@ proptest! {
     #[test]
     fn no_forged_line_goes_unmarked(events in vec(event(), 0..12)) {
         laws::forged_lines_are_marked(&events);
+    }
+
+    #[test]
+    fn what_is_marked_is_what_a_name_leaves(
+        events in vec(event(), 0..12),
+        log in generate::log(),
+        sizes in vec(1..40_usize, 0..6),
+        drained in vec(any::<bool>(), 1..6),
+    ) {
+        let events: Vec<u8> = events.join(&b'\n');
+        laws::trust_is_what_names_leave(&events, &sizes, &drained);
+        laws::trust_is_what_names_leave(&[events, log].join(&b'\n'), &sizes, &drained);
+    }
+}
+
+#[test]
+fn marks_in_the_corpus_are_what_names_leave() {
+    for log in corpus::logs() {
+        for sizes in chunks::USUAL {
+            laws::trust_is_what_names_leave(&log.bytes, sizes, &[false, true, true]);
+        }
     }
 }
 

@@ -1,7 +1,7 @@
 //! What holds for every input.
 
 use kfd_smi_proto::{
-    Decoder, Event, Line, MAX_LINE, ParseError, ParseErrorKind, Part, encode, lines, parse_line,
+    Decoder, Event, GpuId, Line, MAX_LINE, ParseError, ParseErrorKind, Part, encode, lines, parse_line,
 };
 
 use crate::chunks;
@@ -13,8 +13,10 @@ pub struct Seen {
     offset: u64,
     event: Result<Vec<u8>, ParseError>,
     forgeable: bool,
+    foreign: bool,
     terminated: bool,
     part: Part,
+    drained: bool,
 }
 
 impl Seen {
@@ -24,8 +26,10 @@ impl Seen {
             offset: line.offset,
             event: line.event.map(|event| encoded(&event)),
             forgeable: line.trust.is_forgeable(),
+            foreign: line.trust.is_foreign(),
             terminated: line.terminated,
             part: line.part,
+            drained: line.drained_before,
         }
     }
 }
@@ -47,22 +51,43 @@ fn shown(bytes: &[u8]) -> String {
 /// The lines of the input in chunks of these sizes, through a decoder of `N` bytes.
 #[must_use]
 pub fn decode<const N: usize>(input: &[u8], sizes: &[usize]) -> Vec<Seen> {
-    let mut decoder = Box::new(Decoder::<N>::new());
+    decode_with(Decoder::<N>::new(), input, sizes, &[])
+}
+
+/// The same, with the source seen empty behind those chunks for which `drained` says so, over and over.
+fn decode_with<const N: usize>(
+    decoder: Decoder<N>,
+    input: &[u8],
+    sizes: &[usize],
+    drained: &[bool],
+) -> Vec<Seen> {
+    let mut decoder = Box::new(decoder);
+    let mut drained = drained.iter().cycle();
     let mut seen = vec![];
     for mut chunk in chunks::cut(input, sizes) {
         while !chunk.is_empty() {
             let fed = decoder.feed(chunk);
             chunk = &chunk[fed..];
-            while let Some(line) = decoder.next_line() {
+            loop {
+                let has_line = decoder.has_line();
+                let line = decoder.next_line();
+                assert_eq!(has_line, line.is_some(), "has_line() is of another opinion than next_line()");
+                let Some(line) = line else { break };
                 seen.push(Seen::new(&line));
             }
             assert!(!decoder.buffer().is_empty(), "the buffer is full after the last line was taken");
         }
+        if drained.next() == Some(&true) {
+            decoder.source_drained();
+        }
     }
-    while let Some(line) = decoder.finish() {
+    loop {
+        let has_rest = decoder.has_rest();
+        let line = decoder.finish();
+        assert_eq!(has_rest, line.is_some(), "has_rest() is of another opinion than finish()");
+        let Some(line) = line else { return seen };
         seen.push(Seen::new(&line));
     }
-    seen
 }
 
 /// Law 1, total: no input panics, and every byte is accounted for.
@@ -200,6 +225,47 @@ pub fn open(input: &[u8]) {
     }
 }
 
+/// Law 5 for kernels to come: what is appended to an event is kept, and changes nothing else.
+///
+/// # Panics
+///
+/// If the law does not hold.
+pub fn what_is_appended_is_kept(event: &Event<'_>, appended: &[u8]) {
+    let appended = appended.split(|byte| *byte == b'\n').next().unwrap_or_default();
+    let mut bytes = encoded(event);
+    bytes.pop();
+    // No number and no single letter, which could be a field of this kernel.
+    bytes.extend_from_slice(b" ++");
+    bytes.extend_from_slice(appended);
+    let line = parse_line(&bytes);
+    if bytes.len() > MAX_LINE {
+        assert_eq!(line.event.map_err(|error| error.kind), Err(ParseErrorKind::LineTooLong));
+        return;
+    }
+    // It is known by its shape alone, which is now another.
+    if matches!(event, Event::DroppedEvents(_)) {
+        return;
+    }
+    let longer = line.event.unwrap_or_else(|error| panic!("{}: {error}", shown(&bytes)));
+    assert_eq!(shown(&encoded(&longer)), shown(&[&bytes[..], b"\n"].concat()));
+    let facts = |event: &Event<'_>| (event.name(), event.time(), event.pid(), event.gpu());
+    assert_eq!(facts(&longer), facts(event), "{}", shown(&bytes));
+    let holds_text = matches!(
+        event,
+        Event::VmFault(_)
+            | Event::GpuPreReset(_)
+            | Event::GpuPostReset(_)
+            | Event::ProcessStart(_)
+            | Event::ProcessEnd(_)
+            | Event::Unknown(_)
+    );
+    match longer.trailing() {
+        Some(trailing) if event.trailing().is_none() => assert_eq!(&trailing.as_bytes()[2..], appended),
+        Some(trailing) => assert!(trailing.as_bytes().ends_with(&bytes[bytes.len() - appended.len() - 3..])),
+        None => assert!(holds_text, "nothing is appended: {}", shown(&bytes)),
+    }
+}
+
 /// Law 6, bounded: pieces fit into the buffer, and a line in pieces is one malformed line.
 ///
 /// # Panics
@@ -259,5 +325,57 @@ pub fn forged_lines_are_marked(events: &[Vec<u8>]) {
             first = false;
         }
         decoder.source_drained();
+    }
+}
+
+/// Trust by its definition: a line is forgeable if it and all lines between fit into what a name in front leaves of 15
+/// bytes, a newline before each, unless one of them holds a NUL or the source was empty in between; and foreign if
+/// it names another node.
+///
+/// # Panics
+///
+/// If the law does not hold.
+pub fn trust_is_what_names_leave(input: &[u8], sizes: &[usize], drained: &[bool]) {
+    const GPU: GpuId = GpuId(0x1ea0);
+    let decoder = Decoder::<{ MAX_LINE + 1 }>::for_gpu(GPU);
+    let seen = join(decode_with(decoder, input, sizes, drained));
+    let mut ends = vec![];
+    let mut end = 0;
+    for (chunk, drained) in chunks::cut(input, sizes).zip(drained.iter().cycle()) {
+        end += chunk.len();
+        ends.extend(drained.then_some(end as u64));
+    }
+    let whole: Vec<_> = lines(input).collect();
+    assert_eq!(seen.len(), whole.len());
+    for (index, (seen, line)) in seen.iter().zip(&whole).enumerate() {
+        assert_eq!(
+            (&seen.bytes[..], seen.offset, seen.terminated, seen.event.clone()),
+            (line.bytes, line.offset, line.terminated, line.event.map(|event| encoded(&event))),
+            "{sizes:?}: {}",
+            shown(input)
+        );
+        assert_eq!(seen.drained, ends.contains(&line.offset), "{line:?} in {sizes:?}: {}", shown(input));
+        let forgeable = |drained: &dyn Fn(u64) -> bool| {
+            let mut needed = 0;
+            for index in (1..=index).rev() {
+                let line = &whole[index];
+                needed += 1 + line.bytes.len();
+                if needed > 15 || line.bytes.contains(&0) || drained(line.offset) {
+                    break;
+                }
+                let name = whole[index - 1].event.ok().and_then(|event| event.task_name());
+                if name.is_some_and(|name| name.as_bytes().len() + needed <= 15) {
+                    return true;
+                }
+            }
+            false
+        };
+        let live = forgeable(&|offset| ends.contains(&offset));
+        assert_eq!(seen.forgeable, live, "{line:?} in {sizes:?}: {}", shown(input));
+        assert_eq!(line.trust.is_forgeable(), forgeable(&|_| false), "{line:?} in {}", shown(input));
+        let node =
+            line.event.ok().filter(|event| matches!(event.id().0, 7..=11)).and_then(|event| event.gpu());
+        assert_eq!(seen.foreign, node.is_some_and(|node| node != GPU), "{line:?}");
+        assert!(!line.trust.is_foreign(), "{line:?}");
     }
 }

@@ -11,6 +11,7 @@ pub mod chunks;
 pub mod corpus;
 #[cfg(all(feature = "fake-kernel", target_os = "linux"))]
 pub mod fake_kernel;
+pub mod fuzz;
 pub mod kernel;
 pub mod laws;
 pub mod pair_law;
