@@ -309,6 +309,7 @@ pub fn every_line_of_a_file_is_accounted_for(file: &[u8]) {
         match entry {
             Entry::Segment(_) => segment += 1,
             Entry::Record(record) => {
+                assert!(record.arrival.is_some(), "no line of the file says this: {record:?}");
                 let bytes: &mut Vec<u8> = said.entry((segment, record.gpu)).or_default();
                 bytes.extend(record.line.bytes);
                 bytes.extend(record.line.terminated.then_some(b'\n'));

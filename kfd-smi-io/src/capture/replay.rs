@@ -458,4 +458,13 @@ mod tests {
             ]
         );
     }
+
+    #[test]
+    fn an_open_line_that_no_record_goes_on_with_is_no_record() {
+        let file = "# kfd-smi capture 1\n# seam 1 open\n# seam 2 open\n# seam 2 0\n3 2 + 3 1\n# seam 3 open\n\
+                    # end 3 x\n# seam 1 open\n4 1 + y\n# seam 1 open\n# kfd-smi capture 1\n# seam 1 open\n";
+        let expected =
+            ["segment None", "3 3 1 at 0", "End(GpuId(3), Text(\"x\"))", "4 y at 0", "segment None"];
+        assert_eq!(entries(file), expected);
+    }
 }

@@ -20,6 +20,8 @@ pub(super) struct Stream {
     last: u64,
     /// How many bytes the decoder was given that no record had.
     made_up: u64,
+    /// Whether a seam said that a line is open, and no record went on with it.
+    awaited: bool,
 }
 
 impl Streams {
@@ -33,6 +35,7 @@ impl Streams {
                     arrival: None,
                     last: 0,
                     made_up: 0,
+                    awaited: false,
                 });
                 Some(self.0.len() - 1)
             }
@@ -64,15 +67,16 @@ impl Streams {
 }
 
 impl Stream {
-    /// Whether the last record did not end its line.
+    /// Whether the last record did not end its line. Of a line that only a seam speaks of there is nothing to say.
     pub(super) const fn is_open(&self) -> bool {
-        self.decoder.has_rest()
+        self.decoder.has_rest() && !self.awaited
     }
 
     /// Begins a record.
     pub(super) fn record(&mut self, arrival: BootNanos, drained: bool, file_line: u64) {
         self.arrival = Some(arrival);
         self.last = file_line;
+        self.awaited = false;
         // Within a line the mark means nothing, and must not hide the one of its beginning.
         if drained && !self.is_open() {
             self.decoder.source_drained();
@@ -101,8 +105,10 @@ impl Stream {
         Some(Record::new(Some(self.gpu), self.arrival, line))
     }
 
-    /// Goes on behind lines that are missing.
+    /// Goes on behind lines that are missing. Call it when no line [is open](Self::is_open).
     pub(super) fn resume(&mut self, seam: Seam) {
+        while self.decoder.finish().is_some() {}
+        self.awaited = seam == Seam::Open;
         self.made_up += seam.apply(&mut self.decoder);
     }
 }
