@@ -115,7 +115,7 @@ fn what_is_fuzzed_is_what_is_shipped() {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(64))]
+    #![proptest_config(ProptestConfig::with_cases(16))]
 
     #[test]
     fn the_laws_hold_for_any_bytes(data in vec(any::<u8>(), 0..300)) {

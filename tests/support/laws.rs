@@ -1,5 +1,7 @@
 //! What holds for every input.
 
+use std::collections::BTreeSet;
+
 use kfd_smi_proto::{
     Decoder, Event, GpuId, Line, MAX_LINE, ParseError, ParseErrorKind, Part, encode, lines, parse_line,
 };
@@ -339,7 +341,7 @@ pub fn trust_is_what_names_leave(input: &[u8], sizes: &[usize], drained: &[bool]
     const GPU: GpuId = GpuId(0x1ea0);
     let decoder = Decoder::<{ MAX_LINE + 1 }>::for_gpu(GPU);
     let seen = join(decode_with(decoder, input, sizes, drained));
-    let mut ends = vec![];
+    let mut ends = BTreeSet::new();
     let mut end = 0;
     for (chunk, drained) in chunks::cut(input, sizes).zip(drained.iter().cycle()) {
         end += chunk.len();
