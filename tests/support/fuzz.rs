@@ -9,6 +9,7 @@ use kfd_smi_proto::{Event, lines};
 use crate::capture_law::{self, Step};
 use crate::kernel::{FORMS, Values};
 use crate::laws;
+use crate::pair_law;
 
 /// A fuzz target: `fuzz/fuzz_targets/NAME.rs`, with its seeds in `fuzz/seeds/NAME/`.
 #[derive(Clone, Copy, Debug)]
@@ -26,6 +27,8 @@ pub const TARGETS: &[Target] = &[
     Target { name: "event", run: event },
     Target { name: "trust", run: trust },
     Target { name: "capture", run: capture },
+    Target { name: "fast", run: fast },
+    Target { name: "pair", run: pair },
 ];
 
 /// Any bytes as a log: laws 1, 2, 4 and 5.
@@ -194,4 +197,22 @@ fn steps_of(data: &mut Unstructured<'_>) -> Vec<Step> {
         steps.push(Step::Read { gpu, arrival: 1 << (time % 64), drained: kind & 4 != 0, bytes });
     }
     steps
+}
+
+/// Lines, each read in both ways: law 2.
+///
+/// # Panics
+///
+/// If the law does not hold.
+pub fn fast(data: &[u8]) {
+    data.split(|byte| *byte == b'\n').take(16).for_each(laws::fast_path_agrees);
+}
+
+/// What a pairer sees: laws 6 and 7.
+///
+/// # Panics
+///
+/// If a law does not hold.
+pub fn pair(data: &[u8]) {
+    pair_law::pair(data);
 }
