@@ -192,7 +192,7 @@ pub(crate) fn leading_id(line: &[u8]) -> Option<EventId> {
 }
 
 /// `"%lld"`: a time since boot.
-pub(crate) fn nanos(input: &[u8]) -> Parsed<'_, BootNanos> {
+fn nanos(input: &[u8]) -> Parsed<'_, BootNanos> {
     let (rest, value) = decimal64(input)?;
     match BootNanos::new(value) {
         Some(time) => Ok((rest, time)),
@@ -201,8 +201,13 @@ pub(crate) fn nanos(input: &[u8]) -> Parsed<'_, BootNanos> {
 }
 
 /// `"-%d"`: the minus is literal, so a negative number has two.
-pub(crate) fn pid(input: &[u8]) -> Parsed<'_, Pid> {
+fn pid(input: &[u8]) -> Parsed<'_, Pid> {
     preceded(minus, decimal_i32).map(Pid).parse(input)
+}
+
+/// `"%lld -%d "`: when, and which process. Most events begin with it.
+pub(crate) fn stamp(input: &[u8]) -> Parsed<'_, (BootNanos, Pid)> {
+    (nanos, space, pid, space).map(|(time, _, pid, _)| (time, pid)).parse(input)
 }
 
 /// `"%x"` of a `pid_t`.

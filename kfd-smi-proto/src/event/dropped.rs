@@ -7,7 +7,7 @@ use nom::Parser as _;
 use crate::encode::Encoder;
 use crate::event::Inconsistent;
 use crate::field::{BootNanos, Pid};
-use crate::grammar::{Parsed, decimal_u32, dropped_events_shape, nanos, pid, space};
+use crate::grammar::{Parsed, decimal_u32, dropped_events_shape, stamp};
 use crate::id::EventId;
 
 /// The driver had no room for some events of a process.
@@ -84,7 +84,7 @@ impl DroppedEvents {
     }
 
     pub(crate) fn parse(id: EventId, input: &[u8]) -> Parsed<'_, Self> {
-        let (input, (time, _, pid, _, count)) = (nanos, space, pid, space, decimal_u32).parse(input)?;
+        let (input, ((time, pid), count)) = (stamp, decimal_u32).parse(input)?;
         Ok((input, Self { id, time, pid, count }))
     }
 

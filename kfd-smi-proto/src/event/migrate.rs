@@ -10,7 +10,7 @@ use crate::encode::Encoder;
 use crate::event::Inconsistent;
 use crate::field::{BootNanos, GpuId, Location, Pid};
 use crate::grammar::{
-    Parsed, begins_with_decimal, colon, decimal_i32, location, nanos, pid, range, route, space, trailing,
+    Parsed, begins_with_decimal, colon, decimal_i32, location, range, route, space, stamp, trailing,
 };
 use crate::page::PageRange;
 use crate::text::Trailing;
@@ -101,9 +101,8 @@ impl<'a> MigrateStart<'a> {
         let wishes = separated_pair(location, colon, location);
         let (
             input,
-            (time, _, pid, _, range, _, (from, to), _, (prefetch_loc, preferred_loc), _, trigger, trailing),
-        ) = (nanos, space, pid, space, range, space, route, space, wishes, space, decimal_i32, trailing)
-            .parse(input)?;
+            ((time, pid), range, _, (from, to), _, (prefetch_loc, preferred_loc), _, trigger, trailing),
+        ) = (stamp, range, space, route, space, wishes, space, decimal_i32, trailing).parse(input)?;
         let trigger = MigrateTrigger(trigger);
         let start = Self { time, pid, range, from, to, prefetch_loc, preferred_loc, trigger, trailing };
         Ok((input, start))
@@ -234,8 +233,8 @@ impl<'a> MigrateEnd<'a> {
     }
 
     pub(crate) fn parse(input: &'a [u8]) -> Parsed<'a, Self> {
-        let (input, (time, _, pid, _, range, _, (from, to), _, trigger)) =
-            (nanos, space, pid, space, range, space, route, space, decimal_i32).parse(input)?;
+        let (input, ((time, pid), range, _, (from, to), _, trigger)) =
+            (stamp, range, space, route, space, decimal_i32).parse(input)?;
         let (input, (error_code, trailing)) = error_code_and_trailing(input)?;
         let trigger = MigrateTrigger(trigger);
         Ok((input, Self { time, pid, range, from, to, trigger, error_code, trailing }))

@@ -6,7 +6,7 @@ use nom::Parser as _;
 
 use crate::encode::Encoder;
 use crate::field::{BootNanos, GpuId, Pid};
-use crate::grammar::{Parsed, letter, nanos, node_in_parentheses, page, pid, space, trailing};
+use crate::grammar::{Parsed, letter, node_in_parentheses, page, space, stamp, trailing};
 use crate::page::PageNumber;
 use crate::text::Trailing;
 
@@ -200,8 +200,8 @@ impl<'a> PageFaultEnd<'a> {
 type Fields<'a> = (BootNanos, Pid, PageNumber, GpuId, u8, Option<Trailing<'a>>);
 
 fn fault(input: &[u8]) -> Parsed<'_, Fields<'_>> {
-    (nanos, space, pid, space, page, node_in_parentheses, space, letter, trailing)
-        .map(|(time, _, pid, _, page, node, _, letter, trailing)| (time, pid, page, node, letter, trailing))
+    (stamp, page, node_in_parentheses, space, letter, trailing)
+        .map(|((time, pid), page, node, _, letter, trailing)| (time, pid, page, node, letter, trailing))
         .parse(input)
 }
 

@@ -8,7 +8,7 @@ use nom::Parser as _;
 use crate::encode::Encoder;
 use crate::event::Inconsistent;
 use crate::field::{BootNanos, GpuId, Pid};
-use crate::grammar::{Parsed, begins_with_letter, decimal_i32, letter, nanos, node, pid, space, trailing};
+use crate::grammar::{Parsed, begins_with_letter, decimal_i32, letter, node, space, stamp, trailing};
 use crate::text::Trailing;
 use crate::trigger::EvictionTrigger;
 
@@ -53,8 +53,8 @@ pub struct QueueEviction<'a> {
 
 impl<'a> QueueEviction<'a> {
     pub(crate) fn parse(input: &'a [u8]) -> Parsed<'a, Self> {
-        let (input, (time, _, pid, _, node, _, trigger, trailing)) =
-            (nanos, space, pid, space, node, space, decimal_i32, trailing).parse(input)?;
+        let (input, ((time, pid), node, _, trigger, trailing)) =
+            (stamp, node, space, decimal_i32, trailing).parse(input)?;
         Ok((input, Self { time, pid, node, trigger: EvictionTrigger(trigger), trailing }))
     }
 
@@ -211,7 +211,7 @@ impl<'a> QueueRestore<'a> {
     }
 
     pub(crate) fn parse(input: &'a [u8]) -> Parsed<'a, Self> {
-        let (input, (time, _, pid, _, node)) = (nanos, space, pid, space, node).parse(input)?;
+        let (input, ((time, pid), node)) = (stamp, node).parse(input)?;
         let (input, (restore, trailing)) = restore_and_trailing(input)?;
         Ok((input, Self { time, pid, node, restore, trailing }))
     }

@@ -6,7 +6,7 @@ use nom::Parser as _;
 
 use crate::encode::Encoder;
 use crate::field::{BootNanos, GpuId, Pid};
-use crate::grammar::{Parsed, decimal_i32, nanos, node, pid, range, space, trailing};
+use crate::grammar::{Parsed, decimal_i32, node, range, space, stamp, trailing};
 use crate::page::PageRange;
 use crate::text::Trailing;
 use crate::trigger::UnmapTrigger;
@@ -54,8 +54,8 @@ pub struct UnmapFromGpu<'a> {
 
 impl<'a> UnmapFromGpu<'a> {
     pub(crate) fn parse(input: &'a [u8]) -> Parsed<'a, Self> {
-        let (input, (time, _, pid, _, range, _, node, _, trigger, trailing)) =
-            (nanos, space, pid, space, range, space, node, space, decimal_i32, trailing).parse(input)?;
+        let (input, ((time, pid), range, _, node, _, trigger, trailing)) =
+            (stamp, range, space, node, space, decimal_i32, trailing).parse(input)?;
         Ok((input, Self { time, pid, range, node, trigger: UnmapTrigger(trigger), trailing }))
     }
 
