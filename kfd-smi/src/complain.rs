@@ -1,7 +1,8 @@
 //! Standard error, where everything goes that is no event.
 
 use std::fmt;
-use std::io::Write as _;
+use std::io::{self, Write as _};
+use std::process::ExitCode;
 
 /// Exit status: some input had bad lines, and that was asked.
 pub(crate) const BAD_LINES: u8 = 1;
@@ -13,6 +14,17 @@ pub(crate) const FAILED: u8 = 2;
 pub(crate) fn complain(what: &dyn fmt::Display) {
     // If nobody can hear it, the exit status still tells.
     _ = writeln!(anstream::stderr(), "kfd-smi: {}", printable(&what.to_string()));
+}
+
+/// The exit status of a program that could not write to standard output.
+///
+/// If nobody reads any more, or nobody did when it was to end, that is no error.
+pub(crate) fn write_failed(error: &io::Error) -> ExitCode {
+    if matches!(error.kind(), io::ErrorKind::BrokenPipe | io::ErrorKind::Interrupted) {
+        return ExitCode::SUCCESS;
+    }
+    complain(&format_args!("cannot write to standard output: {error}"));
+    ExitCode::from(FAILED)
 }
 
 /// A text with everything else escaped.

@@ -13,7 +13,7 @@ use kfd_smi_proto::Escaped;
 use serde::Serialize;
 
 use crate::cli::{Gpus, GpusFormat};
-use crate::complain::{FAILED, complain};
+use crate::complain::{FAILED, complain, write_failed};
 use crate::json;
 
 pub(crate) fn run(args: &Gpus) -> ExitCode {
@@ -32,11 +32,7 @@ pub(crate) fn run(args: &Gpus) -> ExitCode {
     };
     match printed {
         Ok(()) => ExitCode::SUCCESS,
-        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => ExitCode::SUCCESS,
-        Err(error) => {
-            complain(&format_args!("cannot write to standard output: {error}"));
-            ExitCode::from(FAILED)
-        }
+        Err(error) => write_failed(&error),
     }
 }
 

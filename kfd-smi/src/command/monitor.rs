@@ -7,7 +7,7 @@ use kfd_smi_io::{Clock, Next};
 use signal_hook::consts::{SIGINT, SIGTERM};
 
 use crate::cli::{ClockChoice, Color, Monitor};
-use crate::complain::{FAILED, complain};
+use crate::complain::{FAILED, complain, write_failed};
 use crate::live::{self, LastSignal, Live, say_ended};
 use crate::machine::page_size;
 use crate::printer::Printer;
@@ -24,14 +24,7 @@ pub(crate) fn run(args: &Monitor, color: Color) -> ExitCode {
     };
     match monitor(args, color, live, &signal) {
         Ok(status) => ExitCode::from(status),
-        // Nobody reads any more, or nobody did when it was to end.
-        Err(error) if matches!(error.kind(), io::ErrorKind::BrokenPipe | io::ErrorKind::Interrupted) => {
-            ExitCode::SUCCESS
-        }
-        Err(error) => {
-            complain(&format_args!("cannot write to standard output: {error}"));
-            ExitCode::from(FAILED)
-        }
+        Err(error) => write_failed(&error),
     }
 }
 

@@ -11,7 +11,7 @@ use kfd_smi_io::{Clock, Record};
 use kfd_smi_proto::{Escaped, Event, PageSize};
 
 use crate::cli::{self, Color, Replay, ReplayFormat};
-use crate::complain::{BAD_LINES, FAILED, complain};
+use crate::complain::{BAD_LINES, FAILED, complain, write_failed};
 use crate::excerpt::Excerpt;
 use crate::input::{Input, Name, WriteError};
 use crate::merge::{self, Merging};
@@ -42,15 +42,12 @@ pub(crate) fn run(args: &Replay, color: Color) -> ExitCode {
     };
     match replay(args, color, &signals) {
         Ok(status) => ExitCode::from(status),
-        // Whoever read the output has seen enough.
-        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => ExitCode::SUCCESS,
         Err(error) => {
             if error.kind() == io::ErrorKind::Interrupted {
                 // Nobody read when it was to end.
                 signals.end();
             }
-            complain(&format_args!("cannot write to standard output: {error}"));
-            ExitCode::from(FAILED)
+            write_failed(&error)
         }
     }
 }
