@@ -16,7 +16,12 @@ use kfd_smi_io::Kfd;
 use kfd_smi_proto::{EventId, GpuId, PageSize};
 
 use crate::complain::printable;
-use crate::window::Moment;
+
+mod logs;
+mod stat;
+
+pub(crate) use logs::Logs;
+pub(crate) use stat::{By, Judge, Stat, StatFormat};
 
 /// See what the AMD GPU driver just did: page faults, migrations, queue evictions, resets, throttling.
 #[derive(Debug, Parser)]
@@ -63,14 +68,14 @@ pub(crate) fn end(error: &clap::Error) -> ExitCode {
     u8::try_from(error.exit_code()).map_or(ExitCode::FAILURE, ExitCode::from)
 }
 
-/// What is wrong with the arguments of `replay`, where they cannot say it by themselves.
-pub(crate) fn replay_error(message: &str) -> clap::Error {
+/// What is wrong with the arguments of a subcommand, where they cannot say it by themselves.
+pub(crate) fn usage_error(subcommand: &str, message: &str) -> clap::Error {
     let mut command = Cli::command();
     command.build();
-    let replay = command.find_subcommand_mut("replay");
+    let subcommand = command.find_subcommand_mut(subcommand);
     let error = |command: &mut clap::Command| command.error(ErrorKind::MissingRequiredArgument, message);
-    match replay {
-        Some(replay) => error(replay),
+    match subcommand {
+        Some(subcommand) => error(subcommand),
         None => error(&mut command),
     }
 }
@@ -81,6 +86,7 @@ pub(crate) enum Command {
     Monitor(Monitor),
     Record(Record),
     Replay(Replay),
+    Stat(Stat),
 }
 
 /// Where the driver is; elsewhere in tests and in some containers.
@@ -153,20 +159,11 @@ pub(crate) struct Monitor {
 /// could not be read.
 #[derive(Debug, Args)]
 pub(crate) struct Replay {
-    /// The logs; `-` is standard input, which is also read if there is no FILE.
-    #[arg(value_name = "FILE")]
-    pub(crate) files: Vec<PathBuf>,
+    #[command(flatten)]
+    pub(crate) logs: Logs,
     /// How to print.
     #[arg(long, value_enum, default_value_t = ReplayFormat::Human)]
     pub(crate) format: ReplayFormat,
-    #[command(flatten)]
-    pub(crate) select: Select,
-    /// Only what came at this time or later: 2026-12-01T10:36:40Z, or seconds since boot.
-    #[arg(long, value_name = "TIME", value_parser = Moment::parse)]
-    pub(crate) from: Option<Moment>,
-    /// Only what came before this time.
-    #[arg(long, value_name = "TIME", value_parser = Moment::parse)]
-    pub(crate) to: Option<Moment>,
     /// Only the last N lines of those chosen.
     #[arg(long, value_name = "N")]
     pub(crate) last: Option<u64>,
@@ -179,16 +176,16 @@ pub(crate) struct Replay {
     /// With --format capture: leave out names of tasks, control groups and the host, and serial numbers.
     #[arg(long)]
     pub(crate) redact: bool,
-    /// Fail with status 1 if a line is malformed or the last one has no newline.
-    #[arg(long)]
-    pub(crate) strict: bool,
     /// Use so many threads; as many as there are processors if it is not given. The output is the same.
     #[arg(short, long, value_name = "N", default_value_t = processors(), hide_default_value = true)]
     pub(crate) jobs: NonZeroUsize,
-    /// The page size of the machine that sent the events, in bytes or as 4K, 64K, 2M; what a capture says if it is not
-    /// given, else 4096.
-    #[arg(long, value_name = "SIZE", value_parser = page_size)]
-    pub(crate) page_size: Option<PageSize>,
+}
+
+impl Replay {
+    /// Whether times and GPUs are needed, which a raw log does not have.
+    pub(crate) fn captures_only(&self) -> bool {
+        self.format == ReplayFormat::Capture || self.speed.is_some()
+    }
 }
 
 /// Record events into a file, to be looked at anywhere.
@@ -278,7 +275,7 @@ pub(crate) enum Format {
 #[derive(Debug, Args)]
 pub(crate) struct Select {
     /// Only these events, by name; `malformed` and `unknown` are names, too.
-    #[arg(long = "event", value_name = "NAME,…", value_delimiter = ',', value_parser = event_names())]
+    #[arg(long = "event", value_name = "NAME,…", value_delimiter = ',', value_parser = PossibleValuesParser::new(event_names()))]
     pub(crate) events: Vec<String>,
     /// Only events of these processes.
     #[arg(long = "pid", value_name = "PID,…", value_delimiter = ',')]
@@ -292,9 +289,9 @@ pub(crate) struct Select {
 }
 
 /// Every value of the key `event` in the JSON form.
-fn event_names() -> PossibleValuesParser {
+fn event_names() -> impl Iterator<Item = &'static str> {
     let known = EventId::KNOWN.iter().filter_map(|id| id.name());
-    PossibleValuesParser::new(known.chain(["dropped_events", "unknown", "malformed"]))
+    known.chain(["dropped_events", "unknown", "malformed"])
 }
 
 fn gpu_id(text: &str) -> Result<GpuId, String> {

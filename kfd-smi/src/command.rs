@@ -4,3 +4,4 @@ pub(crate) mod gpus;
 pub(crate) mod monitor;
 pub(crate) mod record;
 pub(crate) mod replay;
+pub(crate) mod stat;

@@ -1,7 +1,21 @@
 //! The names of the Linux kernel's error numbers, whatever machine this runs on.
 
+use std::fmt;
+
+/// `-12 ENOMEM`
+pub(crate) struct ErrorCode(pub(crate) i32);
+
+impl fmt::Display for ErrorCode {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match name(self.0.unsigned_abs()).filter(|_| self.0 < 0) {
+            Some(name) => write!(f, "{} {name}", self.0),
+            None => write!(f, "{}", self.0),
+        }
+    }
+}
+
 /// The name of an errno, such as `ENOMEM` for 12.
-pub(crate) fn name(errno: u32) -> Option<&'static str> {
+fn name(errno: u32) -> Option<&'static str> {
     let name = NAMES.get(usize::try_from(errno).ok()?.checked_sub(1)?)?;
     (!name.is_empty()).then_some(name)
 }
@@ -28,7 +42,7 @@ const NAMES: [&str; 133] = [
 
 #[cfg(test)]
 mod tests {
-    use super::name;
+    use super::{ErrorCode, name};
 
     #[test]
     fn numbers_have_their_names() {
@@ -63,5 +77,12 @@ mod tests {
         for unused in [0, 41, 58, 134, u32::MAX] {
             assert_eq!(name(unused), None);
         }
+    }
+
+    #[test]
+    fn error_codes_have_names() {
+        assert_eq!(ErrorCode(-12).to_string(), "-12 ENOMEM");
+        assert_eq!(ErrorCode(75).to_string(), "75");
+        assert_eq!(ErrorCode(-4000).to_string(), "-4000");
     }
 }

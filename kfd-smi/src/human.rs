@@ -11,7 +11,7 @@ use kfd_smi_proto::{
 };
 
 use crate::cli::ClockChoice;
-use crate::errno;
+use crate::errno::ErrorCode;
 use crate::record::Record;
 use crate::time::{When, utc};
 
@@ -286,18 +286,6 @@ impl Display for Size {
     }
 }
 
-/// `-12 ENOMEM`
-struct ErrorCode(i32);
-
-impl Display for ErrorCode {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match errno::name(self.0.unsigned_abs()).filter(|_| self.0 < 0) {
-            Some(name) => write!(f, "{} {name}", self.0),
-            None => write!(f, "{}", self.0),
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -311,12 +299,5 @@ mod tests {
         assert_eq!(Size(2 << 20).to_string(), "2 MiB");
         assert_eq!(Size(0x2c02 * 4096).to_string(), "44.0 MiB");
         assert_eq!(Size(u64::MAX).to_string(), "17592186044415.9 MiB");
-    }
-
-    #[test]
-    fn error_codes_have_names() {
-        assert_eq!(ErrorCode(-12).to_string(), "-12 ENOMEM");
-        assert_eq!(ErrorCode(75).to_string(), "75");
-        assert_eq!(ErrorCode(-4000).to_string(), "-4000");
     }
 }

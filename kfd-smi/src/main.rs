@@ -6,6 +6,8 @@ use std::process::ExitCode;
 
 use clap::Parser as _;
 
+mod amount;
+mod bounded;
 mod cli;
 mod command;
 mod complain;
@@ -15,6 +17,7 @@ mod errno;
 mod excerpt;
 mod fields;
 mod filter;
+mod finding;
 mod human;
 mod input;
 mod jobs;
@@ -31,8 +34,11 @@ mod progress;
 mod record;
 mod ring;
 mod signals;
+mod stat;
 mod summary;
+mod tally;
 mod time;
+mod watch;
 mod window;
 mod writer;
 
@@ -46,5 +52,6 @@ fn main() -> ExitCode {
         cli::Command::Monitor(args) => command::monitor::run(&args, cli.color),
         cli::Command::Record(args) => command::record::run(&args),
         cli::Command::Replay(args) => command::replay::run(&args, cli.color),
+        cli::Command::Stat(args) => command::stat::run(&args, cli.color),
     }
 }

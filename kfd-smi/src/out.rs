@@ -1,4 +1,4 @@
-//! What a replay comes to: lines in a format, a new capture, or a number: [`Out`].
+//! What the reading of logs comes to: lines in a format, a new capture, statistics, or a number: [`Out`].
 
 use std::{fmt, io};
 
@@ -9,12 +9,15 @@ use kfd_smi_proto::PageSize;
 use crate::excerpt::Excerpt;
 use crate::printer::Printer;
 use crate::record::Record;
+use crate::tally::Tally;
 
 /// Where entries go that were chosen.
 #[derive(Debug)]
 pub(crate) enum Out {
     Lines(Box<Printer>),
     Capture(Box<Excerpt>),
+    /// Nowhere: they are counted each for what it is.
+    Tally(Box<Tally>),
     /// Nowhere: their lines are counted.
     Count(u64),
 }
@@ -33,6 +36,10 @@ impl Out {
                 printer.print(&source.line, record)
             }
             Self::Capture(excerpt) => excerpt.record(source),
+            Self::Tally(tally) => {
+                tally.record(source, record, page_size);
+                Ok(())
+            }
             Self::Count(lines) => {
                 *lines += u64::from(source.line.part.ends());
                 Ok(())
@@ -50,7 +57,18 @@ impl Out {
         match self {
             Self::Lines(printer) => printer.fact(name, entry, clock),
             Self::Capture(excerpt) => excerpt.fact(entry),
+            Self::Tally(tally) => {
+                tally.fact(entry);
+                Ok(())
+            }
             Self::Count(_) => Ok(()),
+        }
+    }
+
+    /// A line of a capture is none of what stands in one.
+    pub(crate) fn malformed_file_line(&mut self) {
+        if let Self::Tally(tally) = self {
+            tally.malformed_file_line();
         }
     }
 
@@ -58,6 +76,10 @@ impl Out {
     pub(crate) fn begin(&mut self, name: &dyn fmt::Display) -> io::Result<()> {
         match self {
             Self::Lines(printer) => printer.begin(name),
+            Self::Tally(tally) => {
+                tally.begin(&name.to_string());
+                Ok(())
+            }
             _ => Ok(()),
         }
     }
@@ -67,7 +89,7 @@ impl Out {
         match self {
             Self::Lines(printer) => printer.flush(),
             Self::Capture(excerpt) => excerpt.flush(),
-            Self::Count(_) => Ok(()),
+            Self::Tally(_) | Self::Count(_) => Ok(()),
         }
     }
 }

@@ -34,11 +34,19 @@ fn check_all(log: &Log, people: &str, wrong: &mut Vec<String>) {
     let human = replay(log, &[]);
     let text = format!("{}-- stderr\n{}", human.text(), human.stderr);
     check(&log.path.with_extension(people), &text, wrong);
+    let json = run("stat", log, &["--format", "json"]);
+    assert_eq!(json.status, 0);
+    check(&log.path.with_extension("stat.json"), json.text(), wrong);
+    check(&log.path.with_extension("stat.txt"), run("stat", log, &[]).text(), wrong);
 }
 
 fn replay(log: &Log, args: &[&str]) -> Ran {
+    run("replay", log, args)
+}
+
+fn run(subcommand: &str, log: &Log, args: &[&str]) -> Ran {
     let name = log.path.strip_prefix(corpus::folder()).unwrap().to_str().unwrap();
-    let args = [&["replay", name], args].concat();
+    let args = [&[subcommand, name], args].concat();
     command(&args).current_dir(corpus::folder()).output().unwrap().into()
 }
 

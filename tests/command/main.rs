@@ -1,6 +1,7 @@
 //! The command as its users run it: arguments, bytes in, bytes and exit status out.
 
 mod captures;
+mod findings;
 mod formats;
 mod golden;
 mod hostile;
@@ -11,3 +12,5 @@ mod process;
 mod readme;
 mod record;
 mod run;
+mod stat;
+mod watch;

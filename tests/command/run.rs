@@ -54,8 +54,12 @@ impl Ran {
 
 /// Runs `kfd-smi replay` with these arguments on these bytes as standard input.
 pub(crate) fn replay(args: &[&str], input: &[u8]) -> Ran {
-    let args = [&["replay"], args].concat();
-    let mut child = command(&args)
+    feed(&[&["replay"], args].concat(), input)
+}
+
+/// Runs the command with these arguments on these bytes as standard input.
+pub(crate) fn feed(args: &[&str], input: &[u8]) -> Ran {
+    let mut child = command(args)
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())

@@ -2,7 +2,7 @@
 
 use std::cell::RefCell;
 use std::fs::File;
-use std::io::{self, IsTerminal as _};
+use std::io;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
@@ -10,7 +10,7 @@ use kfd_smi_io::capture::{Entry, Log};
 use kfd_smi_io::{Clock, Record};
 use kfd_smi_proto::{Escaped, Event, PageSize};
 
-use crate::cli::{self, Color, Replay, ReplayFormat};
+use crate::cli::{self, Color, Logs, Replay, ReplayFormat};
 use crate::complain::{BAD_LINES, FAILED, complain, write_failed};
 use crate::excerpt::Excerpt;
 use crate::input::{Input, Name, WriteError};
@@ -25,13 +25,11 @@ use crate::summary::Summary;
 use crate::window::{LastTime, Window};
 
 pub(crate) fn run(args: &Replay, color: Color) -> ExitCode {
-    let reads_stdin = args.files.is_empty() || args.files.iter().any(|file| file == Path::new("-"));
-    if reads_stdin && io::stdin().is_terminal() {
-        let message = "expected a FILE, or a log on standard input, which is a terminal";
-        return cli::end(&cli::replay_error(message));
+    if let Some(message) = args.logs.terminal_error() {
+        return cli::end(&cli::usage_error("replay", message));
     }
     if args.redact && args.format != ReplayFormat::Capture {
-        return cli::end(&cli::replay_error("--redact goes with --format capture"));
+        return cli::end(&cli::usage_error("replay", "--redact goes with --format capture"));
     }
     let signals = match Signals::install() {
         Ok(signals) => signals,
@@ -55,7 +53,7 @@ pub(crate) fn run(args: &Replay, color: Color) -> ExitCode {
 /// Replays every input; the error is one of writing.
 fn replay(args: &Replay, color: Color, signals: &Signals) -> io::Result<u8> {
     let stdin = [PathBuf::from("-")];
-    let files = if args.files.is_empty() { &stdin } else { &args.files[..] };
+    let files = files(&args.logs, &stdin);
     let skip = match args.last {
         Some(last) => match count(args, files, signals)? {
             Some(lines) => lines.saturating_sub(last),
@@ -65,16 +63,34 @@ fn replay(args: &Replay, color: Color, signals: &Signals) -> io::Result<u8> {
     };
     let out = RefCell::new(match args.format.lines() {
         Some(format) => {
-            let printer = Printer::new(format, color, args.page_size, args.clock, signals.stop())?;
+            let printer = Printer::new(format, color, args.logs.page_size, args.clock, signals.stop())?;
             Out::Lines(Box::new(printer.with_threads(args.jobs.get() - 1)))
         }
         None => Out::Capture(Box::new(Excerpt::new(args.redact, signals.stop()))),
     });
     let names: Vec<_> = files.iter().map(|file| &*name_of(file).leak()).collect();
-    let mut session = Session::new(args, &out, signals, skip);
+    let mut session = Session::new(&args.logs, &out, signals, skip);
+    session.captures_only = args.captures_only();
+    session.merges = args.format != ReplayFormat::Capture;
+    session.pace = args.speed.map(Pace::new);
     session.all(files, &names)?;
     out.borrow_mut().flush()?;
     Ok(session.status)
+}
+
+/// Reads all logs one after the other, and gives the exit status; the error is one of writing.
+pub(crate) fn read(logs: &Logs, out: &RefCell<Out>, signals: &Signals) -> io::Result<u8> {
+    let stdin = [PathBuf::from("-")];
+    let files = files(logs, &stdin);
+    let names: Vec<_> = files.iter().map(|file| name_of(file)).collect();
+    let mut session = Session::new(logs, out, signals, 0);
+    session.all(files, &names)?;
+    Ok(session.status)
+}
+
+/// The files, or standard input if there are none.
+fn files<'a>(logs: &'a Logs, stdin: &'a [PathBuf; 1]) -> &'a [PathBuf] {
+    if logs.files.is_empty() { stdin } else { &logs.files }
 }
 
 /// How many lines would be shown; `None` if that cannot be known before they are.
@@ -86,9 +102,9 @@ fn count(args: &Replay, files: &[PathBuf], signals: &Signals) -> io::Result<Opti
         return Ok(None);
     }
     let out = RefCell::new(Out::Count(0));
-    let mut session = Session::new(args, &out, signals, 0);
+    let mut session = Session::new(&args.logs, &out, signals, 0);
     session.is_quiet = true;
-    session.pace = None;
+    session.captures_only = args.captures_only();
     session.all(files, &[])?;
     Ok(match out.into_inner() {
         Out::Count(lines) => Some(lines),
@@ -98,11 +114,15 @@ fn count(args: &Replay, files: &[PathBuf], signals: &Signals) -> io::Result<Opti
 
 /// One pass over all inputs.
 struct Session<'a> {
-    args: &'a Replay,
+    args: &'a Logs,
     out: &'a RefCell<Out>,
     signals: &'a Signals,
     window: Window,
     pace: Option<Pace>,
+    /// Whether several captures are put in the order of their times.
+    merges: bool,
+    /// Whether a raw log will not do.
+    captures_only: bool,
     /// So many lines more are left out.
     skip: u64,
     /// Whether nothing is said of what is wrong, because it will be.
@@ -132,13 +152,15 @@ struct State<'a> {
 }
 
 impl<'a> Session<'a> {
-    fn new(args: &'a Replay, out: &'a RefCell<Out>, signals: &'a Signals, skip: u64) -> Self {
+    fn new(args: &'a Logs, out: &'a RefCell<Out>, signals: &'a Signals, skip: u64) -> Self {
         Self {
             args,
             out,
             signals,
             window: Window { from: args.from, to: args.to },
-            pace: args.speed.map(Pace::new),
+            pace: None,
+            merges: false,
+            captures_only: false,
             skip,
             is_quiet: false,
             status: 0,
@@ -149,8 +171,7 @@ impl<'a> Session<'a> {
     fn all(&mut self, files: &'a [PathBuf], names: &[&'static str]) -> io::Result<()> {
         let several = files.len() > 1;
         let name = |number: usize| names.get(number).filter(|_| several).copied();
-        let writes_capture = self.args.format == ReplayFormat::Capture;
-        if several && !writes_capture && files.iter().all(|file| is_capture(file)) {
+        if several && self.merges && files.iter().all(|file| is_capture(file)) {
             let mut sources = vec![];
             for (number, file) in files.iter().enumerate() {
                 sources.extend(self.open(file, name(number))?);
@@ -164,7 +185,7 @@ impl<'a> Session<'a> {
             if several {
                 self.out.borrow_mut().begin(&Name(file))?;
             }
-            if matches!(source.log, Log::Raw(_)) && (writes_capture || self.args.speed.is_some()) {
+            if matches!(source.log, Log::Raw(_)) && self.captures_only {
                 let what = "expected a capture: a raw log has neither times nor GPUs";
                 self.failed(&io::Error::other(format!("{}: {what}", Name(file))), &source.write_error)?;
                 continue;
@@ -230,6 +251,7 @@ impl<'a> Session<'a> {
                     complain(&format_args!("{}: {error}", Name(state.name)));
                 }
                 state.summary.add_malformed_file_line();
+                self.out.borrow_mut().malformed_file_line();
                 Ok(())
             }
             Entry::Lost(_) | Entry::Full(_) | Entry::End(..) if self.skip > 0 || !state.is_shown => Ok(()),
