@@ -17,9 +17,11 @@ use kfd_smi_proto::{EventId, GpuId, PageSize};
 
 use crate::complain::printable;
 
+mod check;
 mod logs;
 mod stat;
 
+pub(crate) use check::Check;
 pub(crate) use logs::Logs;
 pub(crate) use stat::{By, Judge, Stat, StatFormat};
 
@@ -87,6 +89,7 @@ pub(crate) enum Command {
     Record(Record),
     Replay(Replay),
     Stat(Stat),
+    Check(Check),
 }
 
 /// Where the driver is; elsewhere in tests and in some containers.

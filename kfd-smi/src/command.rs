@@ -1,5 +1,6 @@
 //! The subcommands, a file each.
 
+pub(crate) mod check;
 pub(crate) mod gpus;
 pub(crate) mod monitor;
 pub(crate) mod record;

@@ -53,5 +53,6 @@ fn main() -> ExitCode {
         cli::Command::Record(args) => command::record::run(&args),
         cli::Command::Replay(args) => command::replay::run(&args, cli.color),
         cli::Command::Stat(args) => command::stat::run(&args, cli.color),
+        cli::Command::Check(args) => command::check::run(&args),
     }
 }

@@ -1,6 +1,7 @@
 //! The command as its users run it: arguments, bytes in, bytes and exit status out.
 
 mod captures;
+mod check;
 mod findings;
 mod formats;
 mod golden;
