@@ -13,7 +13,7 @@ pub(crate) trait Weight {
 ///
 /// When it is full and another key comes, the lighter half goes, of equal ones those with the larger keys. What went and
 /// comes again begins anew. So what is heavy stays whatever comes besides; and the same input always leaves the same.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Bounded<K, V, const MOST: usize>(HashMap<K, V>);
 
 impl<K, V, const MOST: usize> Default for Bounded<K, V, MOST> {

@@ -126,16 +126,10 @@ impl Seen {
     }
 }
 
-/// What is done with each span.
-pub(crate) type Each<'a> = &'a mut dyn FnMut(&Span);
-
 /// What findings are made of besides what their rules saw.
 pub(crate) struct Situation<'a> {
-    /// Goes through what is still open.
-    pub(crate) open: &'a dyn Fn(Each<'_>),
     /// What a process is called.
     pub(crate) name: &'a dyn Fn(i64) -> Option<&'a [u8]>,
-    pub(crate) now: Option<BootNanos>,
     /// The input, where there are several.
     pub(crate) input: Option<&'a str>,
 }
@@ -151,7 +145,7 @@ impl Situation<'_> {
 }
 
 /// Every rule but `gpu_reset`, for one input.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Findings {
     thresholds: Vec<Threshold>,
     /// Whether events are left out, so that a missing one means nothing.
@@ -188,10 +182,16 @@ impl Findings {
         *self = Self::new(&self.thresholds, self.is_partial);
     }
 
-    /// Times begin anew.
-    pub(crate) fn end_segment(&mut self) {
-        self.orphans.end_segment();
+    /// A boot is over, with this still open at this time: nothing will end it, and times begin anew.
+    pub(crate) fn end_segment<'a>(&mut self, open: impl Iterator<Item = &'a Span>, now: Option<BootNanos>) {
+        for span in open {
+            let age = span.start.zip(now).map_or(0, |(start, now)| now.nanos().saturating_sub(start.nanos()));
+            self.memory.open(span);
+            self.queues.open(span, age);
+            self.orphans.open(span, age);
+        }
         self.queues.end_segment();
+        self.orphans.end_segment();
     }
 
     /// From which number on a rule finds something: what was said last counts.
@@ -232,12 +232,7 @@ impl Findings {
         }
     }
 
-    /// A START was given up at the end of a segment.
-    pub(crate) fn expired(&mut self, paired: &Paired) {
-        self.orphans.expired(paired);
-    }
-
-    /// What was found so far.
+    /// What was found, if the input ends here.
     pub(crate) fn found(&self, situation: &Situation<'_>, found: &mut Vec<Finding>) {
         let mut out = Sink { findings: self, situation, found };
         self.gpu.found(&mut out);

@@ -171,15 +171,11 @@ impl Tally {
     }
 
     fn end_segment(&mut self) {
-        if let Some(time) = self.last_time.take() {
-            let Self { pairer, findings, .. } = self;
-            // What is given up now is counted as unpaired already.
-            pairer.expire(time, |paired| findings.expired(&paired));
-        }
+        self.findings.end_segment(self.pairer.open(), self.last_time.take());
+        // What is open counts as unpaired already.
         if self.pairer.open().next().is_some() {
             *self.pairer = Pairer::new();
         }
-        self.findings.end_segment();
     }
 
     fn end_input(&mut self) {
@@ -339,12 +335,12 @@ impl Tally {
     pub(crate) fn findings(&self) -> Vec<Finding> {
         let mut found = self.found.clone();
         let situation = Situation {
-            open: &|each| self.pairer.open().for_each(each),
             name: &|pid| self.pids.get(&pid).and_then(|group| group.name.as_deref()),
-            now: self.last_time,
             input: self.input.as_deref(),
         };
-        self.findings.found(&situation, &mut found);
+        let mut findings = self.findings.clone();
+        findings.end_segment(self.pairer.open(), self.last_time);
+        findings.found(&situation, &mut found);
         found
     }
 

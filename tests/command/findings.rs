@@ -169,7 +169,11 @@ fn queues_that_stand_still_are_found() {
     });
     assert_eq!(text, "the queues of process 7 were suspended on GPU 0x1ea0 for 5.000 s of 10.000 s, 50 %");
     let still = found("suspension", &[], "9 1000000000 -7 1ea0 2\n7 11000000000 -8 @1(2) W\n");
-    assert!(still[0]["text"].as_str().unwrap().ends_with("for 10.000 s of 10.000 s, 100 %, and are still"));
+    assert!(still[0]["text"].as_str().unwrap().ends_with("for 10.000 s of 10.000 s, 100 %, to the end"));
+    // Also at the end of a boot, and of an input that others follow.
+    let boots = "# kfd-smi capture 1\n# boot-id a\n1 1ea0 : 9 1000000000 -7 1ea0 2\n2 1ea0 : 7 11000000000 -8 @1(1ea0) W\n\
+                 # kfd-smi capture 1\n# boot-id b\n1 1ea0 : 7 5 -8 @1(1ea0) W\n";
+    assert_eq!(found("suspension", &[], boots)[0]["text"], still[0]["text"]);
     // Less than a second says nothing.
     assert_eq!(found("suspension", &[], "9 1 -7 1ea0 2\na 900000000 -7 1ea0 0\n").len(), 0);
 }
@@ -215,6 +219,12 @@ fn an_end_without_start_is_a_sign_of_loss_only_where_the_start_must_have_been_se
         "events may be missing: 1 migration without an end, on a kernel that ends all"
     );
     assert_eq!(found("lost_events", &[], &start("")).len(), 0);
+    // It need not start again, and what began a moment ago can still end.
+    let open = |seconds: u64| {
+        format!("6 2 -7 @1(1) 0->1ea0 1 0\n5 3 -7 @2(1) 0->1ea0 0:0 1\n9 {seconds}000000000 -7 2 2\n")
+    };
+    assert_eq!(found("lost_events", &[], &open(11)).len(), 1);
+    assert_eq!(found("lost_events", &[], &open(10)).len(), 0);
 }
 
 #[test]

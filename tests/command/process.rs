@@ -98,9 +98,8 @@ fn peak_memory(child: &Child) -> u64 {
 }
 
 /// Feeds so many MiB of this and tells how much memory that took, and how many lines came out.
-fn memory_for(piece: &[u8], mebibytes: usize, format: &str) -> (u64, usize) {
-    let mut child =
-        spawn(&["replay", "--format", format, "--event", "gpu_pre_reset,malformed,process_start"]);
+fn memory_for(piece: &[u8], mebibytes: usize, args: &[&str]) -> (u64, usize) {
+    let mut child = spawn(args);
     let mut stdin = child.stdin.take().unwrap();
     let stdout = child.stdout.take().unwrap();
     let reader = thread::spawn(move || BufReader::new(stdout).split(b'\n').count());
@@ -117,6 +116,7 @@ fn memory_for(piece: &[u8], mebibytes: usize, format: &str) -> (u64, usize) {
 #[test]
 fn memory_does_not_grow_with_the_input() {
     // Mostly events that are not chosen, so that the test is about reading.
+    let args = ["replay", "--format", "json", "--event", "gpu_pre_reset,malformed,process_start"];
     let realistic = [b"9 14601738586508 -152990 1ea0 2\n".repeat(2000), b"3 1\n".to_vec()].concat();
     for (what, piece) in [
         ("events", &realistic[..]),
@@ -124,10 +124,33 @@ fn memory_does_not_grow_with_the_input() {
         ("long lines", &[vec![b'x'; 300_000], b"\n".to_vec()].concat()),
         ("names", &[b"c 5 ".to_vec(), vec![b'n'; 4000], b"\n".to_vec()].concat()),
     ] {
-        let (little, _) = memory_for(piece, 2, "json");
-        let (much, lines) = memory_for(piece, 100, "json");
+        let (little, _) = memory_for(piece, 2, &args);
+        let (much, lines) = memory_for(piece, 100, &args);
         assert!(lines > 0);
         assert!(much < little + 2048, "{what}: {little} KiB for 2 MiB, {much} KiB for 100 MiB");
+    }
+}
+
+/// Ever new processes, GPUs, pages, ranges and names: what is told apart has its limits.
+#[test]
+fn memory_of_statistics_does_not_grow_with_what_they_tell_apart() {
+    let mut varied = vec![];
+    for n in 0..6000_u64 {
+        let (pid, gpu) = (n * 7 + 1, n * 13 + 1);
+        varied.extend(
+            format!(
+                "7 {n} -{pid} @{n:x}({gpu:x}) W\n7 {n} -{pid} @{n:x}({gpu:x}) W\n9 {n} -{pid} {gpu:x} 2\n\
+                 5 {n} -{pid} @{n:x}(1) 0->{gpu:x} 0:0 1\n6 {n} -{pid} @{n:x}(1) 0->{gpu:x} 1 -{n}\n\
+                 1 {pid:x}:name {n}\n3 {n:x} job hang\n2 {n:x}:{n:x}\nbad\n"
+            )
+            .bytes(),
+        );
+    }
+    for args in [&["stat"][..], &["check", "--fail-on", "dropped_events"]] {
+        let (little, _) = memory_for(&varied, 4, args);
+        let (much, lines) = memory_for(&varied, 40, args);
+        assert!(lines > 0);
+        assert!(much < little + 2048, "{args:?}: {little} KiB for 4 MiB, {much} KiB for 40 MiB");
     }
 }
 

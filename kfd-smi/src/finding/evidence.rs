@@ -1,6 +1,6 @@
 //! `lost_events`: the kernel does not say what it drops, so this is what tells of it.
 
-use kfd_smi_proto::{AbandonReason, Event, Paired, SpanKind};
+use kfd_smi_proto::{AbandonReason, Event, Paired, Span, SpanKind};
 
 use super::{At, Candidate, Rule, Seen, Sink};
 use crate::amount::Count;
@@ -58,7 +58,7 @@ impl Evidence {
 }
 
 /// STARTs and ENDs that miss each other although they cannot.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(super) struct Orphans {
     ends: Seen,
     starts: u64,
@@ -77,7 +77,8 @@ impl Orphans {
     }
 
     pub(super) fn event(&mut self, at: &At, event: &Event<'_>) {
-        if self.first.is_none() {
+        // A time that was made up would be too early.
+        if self.first.is_none() && !at.forgeable {
             self.first = at.now.map(kfd_smi_proto::BootNanos::nanos);
         }
         if let Event::MigrateEnd(end) = event {
@@ -98,18 +99,15 @@ impl Orphans {
                 }
             }
             Paired::Abandoned(_, AbandonReason::PushedOut) => self.pushed_out = true,
-            Paired::Abandoned(_, AbandonReason::Expired) => self.expired(paired),
+            Paired::Abandoned(span, AbandonReason::Expired) => self.open(span, u64::MAX),
             _ => {}
         }
     }
 
-    /// A START was given up because its END did not come.
-    pub(super) fn expired(&mut self, paired: &Paired) {
-        if let Paired::Abandoned(span, AbandonReason::Expired) = paired
-            && span.activity.kind() == SpanKind::Migrate
-            && self.always_ends
-        {
-            self.starts += 1;
+    /// The END of a START did not come, in so many nanoseconds.
+    pub(super) fn open(&mut self, span: &Span, age: u64) {
+        if span.activity.kind() == SpanKind::Migrate && age > SETTLED {
+            self.starts += u64::from(self.always_ends);
         }
     }
 

@@ -9,7 +9,7 @@ use crate::bounded::{Bounded, Weight};
 /// So much of a name tells threads apart: the kernel's names have 15 bytes at most.
 const MOST_NAME: usize = 64;
 
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(super) struct Gpus {
     /// By thread, its name, and GPU.
     faults: Bounded<(i64, Vec<u8>, Option<GpuId>), Seen, 1024>,

@@ -12,7 +12,7 @@ use crate::errno::ErrorCode;
 /// So many different error codes of a process are told apart.
 const MOST_CODES: usize = 8;
 
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(super) struct Memory {
     failed: Bounded<i64, Failed, 4096>,
     /// By process and GPU.
@@ -81,7 +81,7 @@ impl Memory {
     pub(super) fn paired(&mut self, at: &At, paired: &Paired, page_size: PageSize) {
         match paired {
             Paired::Interval(interval) => self.interval(at, &interval.span, page_size),
-            Paired::Abandoned(span, _) => self.most_retries(span),
+            Paired::Abandoned(span, _) => self.open(span),
             Paired::Merged(kfd_smi_proto::SpanKind::PageFault) => {
                 if let Some(pid) = at.pid {
                     self.retried.entry((pid, at.gpu), Retried::default, drop).seen.add(at);
@@ -112,7 +112,7 @@ impl Memory {
                 }
             }
             Activity::PageFault { pid, page, .. } => {
-                self.most_retries(span);
+                self.open(span);
                 let new = || Faults { seen: Seen::default(), page_size };
                 self.faults.entry((pid.0.into(), at.gpu, page.0), new, drop).seen.add(at);
             }
@@ -120,8 +120,8 @@ impl Memory {
         }
     }
 
-    /// A fault is over; how often was it tried?
-    fn most_retries(&mut self, span: &Span) {
+    /// Nothing more comes of a fault; how often was it tried?
+    pub(super) fn open(&mut self, span: &Span) {
         if let Activity::PageFault { pid, node, .. } = span.activity
             && let Some(retried) = self.retried.get_mut(&(pid.0.into(), span.gpu.or(Some(node))))
         {
@@ -154,17 +154,9 @@ impl Memory {
     }
 
     fn found_retries(&self, out: &mut Sink<'_, '_>) {
-        // Those that are still tried count, too.
-        let mut open = BTreeMap::<_, u32>::new();
-        (out.situation.open)(&mut |span| {
-            if let Activity::PageFault { pid, node, .. } = span.activity {
-                let most = open.entry((i64::from(pid.0), span.gpu.or(Some(node)))).or_default();
-                *most = (*most).max(span.merged);
-            }
-        });
-        let retried = self.retried.by_weight().into_iter().map(|(key, retried)| {
-            let most = retried.most.max(open.get(key).copied().unwrap_or(0));
-            (most.into(), Candidate { seen: retried.seen, gpu: key.1, pid: Some(key.0), what: most })
+        let retried = self.retried.by_weight().into_iter().map(|((pid, gpu), retried)| {
+            let most = retried.most;
+            (most.into(), Candidate { seen: retried.seen, gpu: *gpu, pid: Some(*pid), what: most })
         });
         out.rule(Rule::FaultRetries, retried, |situation, one| {
             let process = situation.process(one.pid.unwrap_or(0));

@@ -1,6 +1,6 @@
 //! `eviction_churn` and `suspension`: queues that do not run.
 
-use kfd_smi_proto::{Activity, BootNanos, Event, GpuId, Paired};
+use kfd_smi_proto::{Activity, BootNanos, Event, GpuId, Paired, Span};
 
 use super::{At, Candidate, Rule, Seen, Sink, on};
 use crate::amount::{Count, Nanos};
@@ -8,7 +8,7 @@ use crate::bounded::{Bounded, Weight};
 
 const SECOND: u64 = 1_000_000_000;
 
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(super) struct Queues {
     /// By process and GPU.
     all: Bounded<(i64, Option<GpuId>), Churn, 4096>,
@@ -25,8 +25,9 @@ struct Churn {
     begun: Option<u64>,
     within: u64,
     peak: u64,
-    /// Of pairs.
     suspended: u64,
+    /// Whether it was so at the end of a boot.
+    still: bool,
 }
 
 impl Weight for Churn {
@@ -52,6 +53,17 @@ impl Queues {
     pub(super) fn end_segment(&mut self) {
         self.before += self.span();
         (self.first, self.last) = (None, 0);
+    }
+
+    /// These have been suspended for so long, and nothing more comes.
+    pub(super) fn open(&mut self, span: &Span, age: u64) {
+        if let Activity::Queue { pid, node, .. } = span.activity
+            && let Some(churn) = self.all.get_mut(&(pid.0.into(), span.gpu.or(Some(node))))
+            && !span.forgeable
+        {
+            churn.suspended = churn.suspended.saturating_add(age);
+            churn.still = true;
+        }
     }
 
     fn span(&self) -> u64 {
@@ -83,42 +95,27 @@ impl Queues {
     }
 
     pub(super) fn found(&self, out: &mut Sink<'_, '_>) {
-        // What is suspended still was so until now.
-        let mut open = std::collections::BTreeMap::new();
-        (out.situation.open)(&mut |span| {
-            if let Activity::Queue { pid, node, .. } = span.activity
-                && !span.forgeable
-            {
-                let since = span.start.zip(out.situation.now);
-                let time = since.map_or(0, |(start, now)| now.nanos().saturating_sub(start.nanos()));
-                open.insert((i64::from(pid.0), span.gpu.or(Some(node))), time);
-            }
-        });
         let all = || {
             self.all.by_weight().into_iter().map(|((pid, gpu), churn)| {
-                let still = open.get(&(*pid, *gpu)).copied();
-                (churn, Candidate { seen: churn.seen, gpu: *gpu, pid: Some(*pid), what: (*churn, still) })
+                (churn, Candidate { seen: churn.seen, gpu: *gpu, pid: Some(*pid), what: *churn })
             })
         };
         let churning = all().map(|(churn, one)| (churn.peak, one));
         out.rule(Rule::EvictionChurn, churning, |situation, one| {
             let process = situation.process(one.pid.unwrap_or(0));
-            let (count, peak) = (Count(one.seen.count, "time"), one.what.0.peak);
+            let (count, peak) = (Count(one.seen.count, "time"), one.what.peak);
             format!(
                 "the queues of {process} were evicted {count}{}, {peak} of them within one second",
                 on(one.gpu)
             )
         });
         let total = self.before + self.span();
-        let suspended =
-            |(churn, still): &(Churn, Option<u64>)| churn.suspended.saturating_add(still.unwrap_or(0));
-        let percent =
-            |what: &(Churn, Option<u64>)| u128::from(suspended(what)) * 100 / u128::from(total.max(1));
-        let long = all().filter(|_| total >= SECOND).map(|(_, one)| (percent(&one.what) as u64, one));
+        let percent = |churn: &Churn| u128::from(churn.suspended) * 100 / u128::from(total.max(1));
+        let long = all().filter(|_| total >= SECOND).map(|(churn, one)| (percent(churn) as u64, one));
         out.rule(Rule::Suspension, long, |situation, one| {
             let process = situation.process(one.pid.unwrap_or(0));
-            let still = if one.what.1.is_some() { ", and are still" } else { "" };
-            let (time, of) = (Nanos(suspended(&one.what).into()), Nanos(total.into()));
+            let still = if one.what.still { ", to the end" } else { "" };
+            let (time, of) = (Nanos(one.what.suspended.into()), Nanos(total.into()));
             let share = percent(&one.what);
             format!(
                 "the queues of {process} were suspended{} for {time} of {of}, {share} %{still}",
