@@ -5,7 +5,7 @@
 //!
 //! | rule | what is counted | from |
 //! |---|---|---|
-//! | `gpu_reset` | resets of a GPU; each is a finding of its own, with the lines before it | 1 |
+//! | `gpu_reset` | resets of all GPUs; each is a finding of its own, with the lines before it | 1 |
 //! | `vmfault` | VM faults of a thread | 1 |
 //! | `thermal_throttle` | throttle events of a GPU | 1 |
 //! | `failed_migrations` | migrations of a process that ended with an error code | 1 |

@@ -185,7 +185,7 @@ fn the_command_explains_itself() {
     {
         assert!(help.text().contains(option), "{option}");
     }
-    for command_name in ["replay", "record", "monitor"] {
+    for command_name in ["replay", "record", "monitor", "stat", "check"] {
         let help: Ran = command(&[command_name, "--help"]).output().unwrap().into();
         assert!(help.text().contains("Exit status"), "{command_name}");
     }

@@ -519,6 +519,8 @@ fn bad_lines_fail_if_that_was_asked() {
         (&["stat", "--strict"], b"3 1", 1),
         (&["stat", "--interval", "1s"], b"", 2),
         (&["stat", "--threshold", "x=1"], b"", 2),
+        (&["stat", "--live", "-"], b"", 2),
+        (&["stat", "--live", "--from", "5"], b"", 2),
     ] {
         assert_eq!(feed(args, log).status, status, "{args:?}");
     }
