@@ -31,6 +31,10 @@ impl<K: Clone + Eq + Hash + Ord, V: Weight, const MOST: usize> Bounded<K, V, MOS
         self.0.get(key)
     }
 
+    pub(crate) fn values_mut(&mut self) -> impl Iterator<Item = &mut V> {
+        self.0.values_mut()
+    }
+
     /// The value of a key, which is made if there is none; what must go for it is handed out.
     pub(crate) fn entry(&mut self, key: K, make: impl FnOnce() -> V, gone: impl FnMut(V)) -> &mut V {
         if self.0.len() >= MOST && !self.0.contains_key(&key) {

@@ -157,6 +157,9 @@ fn churning_queues_are_found() {
     let slow: String =
         (0..50).map(|n| format!("9 {n}500000000 -7 1ea0 2\na {n}600000000 -7 1ea0 0\n")).collect();
     assert_eq!(found("eviction_churn", &[], &slow).len(), 0);
+    let boots: String =
+        (0..50).map(|n| format!("# kfd-smi capture 1\n# boot-id {n}\n5 1ea0 : 9 5 -7 1ea0 2\n")).collect();
+    assert_eq!(found("eviction_churn", &[], &boots).len(), 0);
 }
 
 #[test]

@@ -53,6 +53,8 @@ impl Queues {
     pub(super) fn end_segment(&mut self) {
         self.before += self.span();
         (self.first, self.last) = (None, 0);
+        // A second does not go on in another boot.
+        self.all.values_mut().for_each(|churn| churn.begun = None);
     }
 
     /// These have been suspended for so long, and nothing more comes.
