@@ -68,7 +68,7 @@ fn replay(args: &Replay, color: Color, signals: &Signals) -> io::Result<u8> {
         }
         None => Out::Capture(Box::new(Excerpt::new(args.redact, signals.stop()))),
     });
-    let names: Vec<_> = files.iter().map(|file| &*name_of(file).leak()).collect();
+    let names: Vec<_> = files.iter().map(|file| name_of(file)).collect();
     let mut session = Session::new(&args.logs, &out, signals, skip);
     session.captures_only = args.captures_only();
     session.merges = args.format != ReplayFormat::Capture;
@@ -342,9 +342,12 @@ impl<'a> Session<'a> {
     }
 }
 
-/// The name as it was given; if it is no text, so that it can be told from others.
-fn name_of(path: &Path) -> String {
-    path.to_str().map_or_else(|| Escaped(path.as_os_str().as_encoded_bytes()).to_string(), Into::into)
+/// The name as it was given; if it is no text, so that it can be told from others. Records bear it on any thread, as
+/// long as the program runs.
+fn name_of(path: &Path) -> &'static str {
+    let name =
+        path.to_str().map_or_else(|| Escaped(path.as_os_str().as_encoded_bytes()).to_string(), Into::into);
+    name.leak()
 }
 
 /// Whether a file is a capture. What is no file cannot be looked at twice: it counts as none.
