@@ -338,7 +338,9 @@ mod tests {
         }
         input.extend(b"3 1 cut");
         let whole = decode::<128>(&input, input.len());
-        for chunk in 1..input.len() {
+        // Miri takes a second for each size.
+        let step = if cfg!(miri) { 401 } else { 1 };
+        for chunk in (1..input.len()).step_by(step) {
             assert_eq!(decode::<128>(&input, chunk), whole, "chunks of {chunk}");
         }
     }
