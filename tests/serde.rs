@@ -36,7 +36,10 @@ fn what_owns_its_value_comes_back() {
     assert_eq!(serde_json::from_str::<ParseError>(&text).unwrap(), error);
     assert_eq!(serde_json::from_str::<EventId>("7").unwrap(), EventId::PAGE_FAULT_START);
     assert_eq!(serde_json::from_str::<RestoreFlag>("null").unwrap(), RestoreFlag::NONE);
-    assert!(serde_json::from_str::<Access>("10").is_err());
+    for wrong in ["10", "256", "\"R\""] {
+        assert!(serde_json::from_str::<RestoreFlag>(wrong).is_err());
+        assert!(serde_json::from_str::<Access>(wrong).is_err());
+    }
     assert!(serde_json::from_str::<BootNanos>("9223372036854775808").is_err());
     assert!(serde_json::from_str::<PageSize>("4095").is_err());
 }

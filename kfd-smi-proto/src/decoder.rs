@@ -461,7 +461,7 @@ mod tests {
 
     #[test]
     fn debugging_shows_no_buffer() {
-        let mut decoder = Decoder::<128>::new();
+        let mut decoder = Decoder::<128>::default();
         decoder.feed(b"3 1");
         let shown = std::format!("{decoder:?}");
         assert!(shown.starts_with("Decoder { size: 128, held: 3, offset: 0") && shown.len() < 200, "{shown}");

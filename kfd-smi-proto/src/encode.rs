@@ -284,6 +284,8 @@ mod tests {
             let error = encode(&event, &mut [0; 64][..size]).unwrap_err();
             assert_eq!(error, EncodeError::BufferTooSmall { needed: 7 });
         }
+        let error = encode(&event, &mut []).unwrap_err();
+        assert_eq!(format!("{error}"), "expected a buffer of 7 bytes or more");
         assert_eq!(encode(&event, &mut [0; 7]), Ok(b"ff abc\n".as_slice()));
         assert_eq!(encode(&event, &mut [b'x'; 8]), Ok(b"ff abc\n".as_slice()));
     }
@@ -297,5 +299,6 @@ mod tests {
         fault.pid = Pid(-1);
         let error = encode(&Event::VmFault(fault), &mut [0; 2 * MAX_LINE]).unwrap_err();
         assert_eq!(error, EncodeError::LineTooLong { length: MAX_LINE + 7 });
+        assert_eq!(format!("{error}"), "expected a line of at most 4096 bytes, it would have 4103");
     }
 }

@@ -335,6 +335,46 @@ pub(crate) mod tests {
     }
 
     #[test]
+    fn a_full_output_is_an_error_wherever_it_ends() {
+        /// Takes so many bytes.
+        struct Room(usize);
+        impl fmt::Write for Room {
+            fn write_str(&mut self, text: &str) -> fmt::Result {
+                self.0 = self.0.checked_sub(text.len()).ok_or(fmt::Error)?;
+                Ok(())
+            }
+        }
+        for line in [
+            "1 5:a",
+            "2 14:2",
+            "3 1 job hang",
+            "5 1 -2 @3(4) 5->6 7:8 9",
+            "6 1 -2 @3(4) 5->6 7 -12",
+            "7 1 -2 @3(4) R",
+            "8 1 -2 @3(4) M",
+            "9 1 -2 3 4",
+            "a 1 -2 3 R",
+            "b 1 -2 @3(4) 5 6",
+            "d 5 a",
+            "e 1 -2 3",
+            "ff x",
+        ] {
+            let event = event(line.as_bytes());
+            let length = event.to_string().len();
+            for room in 0..length {
+                assert!(fmt::write(&mut Room(room), format_args!("{event}")).is_err(), "{room} for {event}");
+            }
+            assert!(fmt::write(&mut Room(length), format_args!("{event}")).is_ok());
+        }
+    }
+
+    #[test]
+    fn fields_that_contradict_each_other_are_called_so() {
+        let error = DroppedEvents::new(EventId(13), BootNanos::MAX, Pid(1), 2).unwrap_err();
+        assert_eq!(error.to_string(), "expected fields whose line is read as the same event");
+    }
+
+    #[test]
     fn every_event_that_can_have_trailing_bytes_gives_them() {
         for line in [
             "2 1:2",

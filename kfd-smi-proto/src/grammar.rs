@@ -333,6 +333,7 @@ mod tests {
         }
         assert_eq!(kind(decimal_i32(b"--1")), ParseErrorKind::Expected(Expected::Decimal));
         assert_eq!(kind(decimal_i32(b"+1")), ParseErrorKind::Expected(Expected::Decimal));
+        assert_eq!(kind(decimal_u32(b"-1")), ParseErrorKind::Expected(Expected::Decimal));
         assert_eq!(kind(decimal_u32(b"4294967296")), ParseErrorKind::OutOfRange);
         assert_eq!(nanos(b"9223372036854775807").unwrap().1, BootNanos::MAX);
         assert_eq!(kind(nanos(b"9223372036854775808")), ParseErrorKind::OutOfRange);

@@ -200,6 +200,7 @@ mod tests {
             (trust(true, true), false, "forgeable"),
         ] {
             assert_eq!((trust.is_trusted(), std::format!("{trust}").as_str()), (is_trusted, name));
+            assert_eq!(trust.is_trusted(), !trust.is_forgeable() && !trust.is_foreign());
         }
     }
 
@@ -209,6 +210,7 @@ mod tests {
         assert!(TrustTracker::new().judge(line.bytes, &line.event).is_trusted());
         assert!(TrustTracker::for_gpu(GpuId(0xfc7d)).judge(line.bytes, &line.event).is_trusted());
         assert!(TrustTracker::for_gpu(GpuId(1)).judge(line.bytes, &line.event).is_foreign());
+        assert!(!TrustTracker::new().judge(line.bytes, &line.event).is_foreign());
         let migration = parse_line(b"6 1 -2 @3(4) 0->fc7d 1");
         assert!(TrustTracker::for_gpu(GpuId(1)).judge(migration.bytes, &migration.event).is_trusted());
     }
