@@ -1,8 +1,6 @@
 // What the program makes of an input, and the host too: `tests/no_std.rs` includes this file.
 
-use kfd_smi_proto::{
-    Decoder, EncodeError, GpuId, Line, MAX_LINE, Paired, Pairer, Statistics, encode, lines,
-};
+use kfd_smi_proto::{Decoder, EncodeError, GpuId, Line, MAX_LINE, Paired, Pairer, Statistics, encode, lines};
 
 /// What an input came to.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
