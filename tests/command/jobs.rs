@@ -16,7 +16,7 @@ fn ran(jobs: usize, args: &[&str], files: &[&str]) -> Ran {
 
 fn check(args: &[&str], files: &[&str]) {
     let one = ran(1, args, files);
-    for jobs in [2, 3, 7] {
+    for jobs in [2, 7] {
         let several = ran(jobs, args, files);
         assert!(several.stdout == one.stdout, "{jobs} threads: {args:?} {files:?}");
         assert_eq!((several.stderr, several.status), (one.stderr.clone(), one.status), "{args:?}");
@@ -49,7 +49,7 @@ const FORMATS: [&str; 4] = ["human", "json", "csv", "raw"];
 /// Names that forge lines, everywhere: wherever the log is cut for the threads, a budget is open.
 fn hostile() -> Vec<u8> {
     let mut log = vec![];
-    for number in 0..20_000 {
+    for number in 0..12_000 {
         match number % 9 {
             0 => log.extend(format!("1 {number:x}:a\n9 1 -2 3 4\n").bytes()),
             1 => log.extend(format!("c {number:x} \n\n\n\x1b[2J\u{e9}\n").bytes()),
@@ -77,7 +77,7 @@ fn a_hostile_log_is_the_same_with_any_number_of_threads() {
         check(&["--format", format], &files);
     }
     check(&["--strict", "--trusted-only", "--event", "vmfault,malformed,gpu_pre_reset"], &files);
-    check(&["--format=json", "--last=17000"], &files);
+    check(&["--format=json", "--last=9000"], &files);
     check(&["--from=14000", "--to=14601.738590000"], &files);
     check(&["--page-size=64K", "--clock=mono"], &[files[0], files[0], "/nonexistent"]);
 }
@@ -85,13 +85,13 @@ fn a_hostile_log_is_the_same_with_any_number_of_threads() {
 #[test]
 fn captures_are_the_same_with_any_number_of_threads() {
     let mut joined = vec![];
-    for _ in 0..60 {
+    for _ in 0..20 {
         for capture in corpus::captures() {
             joined.extend(capture.bytes);
         }
     }
     let capture = Temporary::new("joined.capture", &joined);
-    let other = Temporary::new("other.capture", &corpus::captures()[3].bytes.repeat(40));
+    let other = Temporary::new("other.capture", &corpus::captures()[3].bytes.repeat(20));
     for format in FORMATS.iter().chain(&["capture"]) {
         check(&["--format", format], &[capture.path()]);
         check(&["--format", format], &[capture.path(), other.path()]);

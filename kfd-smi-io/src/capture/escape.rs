@@ -45,6 +45,11 @@ pub(super) fn line(text: &[u8], out: &mut Vec<u8>) -> Result<bool, Mistake> {
         [text @ .., b'\\'] => (text, false),
         _ => (text, true),
     };
+    // Nearly every line is plain, and that is seen of many bytes at once.
+    if text.iter().fold(true, |plain, byte| plain & is_plain(*byte)) {
+        out.extend(text);
+        return Ok(terminated);
+    }
     unescape(text, out)?;
     match out.iter().position(|byte| *byte == b'\n') {
         // It can only have come from an escape; where that stands is found by counting those before it.
