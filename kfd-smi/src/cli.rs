@@ -18,10 +18,12 @@ use kfd_smi_proto::{EventId, GpuId, PageSize};
 use crate::complain::printable;
 
 mod check;
+mod generate;
 mod logs;
 mod stat;
 
 pub(crate) use check::Check;
+pub(crate) use generate::{Generate, GenerateFormat, Limits};
 pub(crate) use logs::Logs;
 pub(crate) use stat::{By, Judge, Stat, StatFormat};
 
@@ -84,6 +86,7 @@ pub(crate) fn usage_error(subcommand: &str, message: &str) -> clap::Error {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
+    Generate(Generate),
     Gpus(Gpus),
     Monitor(Monitor),
     Record(Record),

@@ -41,6 +41,20 @@ impl Destination {
         Ok(Self::File { file, begin })
     }
 
+    /// Creates a file, or takes one that is empty or no regular file; `-` is standard output.
+    pub(crate) fn create(path: &Path, stop: &Stop) -> io::Result<Self> {
+        if path == Path::new("-") {
+            return Ok(Self::Stdout(Output::new(stop.clone())));
+        }
+        let file = OpenOptions::new().append(true).create(true).open(path)?;
+        let metadata = file.metadata()?;
+        if metadata.is_file() && metadata.len() > 0 {
+            let message = "the file exists: choose another name";
+            return Err(io::Error::new(io::ErrorKind::AlreadyExists, message));
+        }
+        Ok(Self::File { file, begin: 0 })
+    }
+
     /// Cuts off what was written of a line, behind so many bytes of whole lines.
     pub(crate) fn cut(&mut self, written: u64) -> io::Result<()> {
         match self {

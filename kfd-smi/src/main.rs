@@ -18,6 +18,7 @@ mod excerpt;
 mod fields;
 mod filter;
 mod finding;
+mod generate;
 mod human;
 mod input;
 mod jobs;
@@ -48,6 +49,7 @@ fn main() -> ExitCode {
         Err(error) => return cli::end(&error),
     };
     match cli.command {
+        cli::Command::Generate(args) => command::generate::run(&args),
         cli::Command::Gpus(args) => command::gpus::run(&args),
         cli::Command::Monitor(args) => command::monitor::run(&args, cli.color),
         cli::Command::Record(args) => command::record::run(&args),

@@ -1,0 +1,127 @@
+//! `kfd-smi generate`: events that never were.
+
+use std::fmt;
+use std::io::{self, Write as _};
+use std::path::Path;
+use std::process::ExitCode;
+
+use crate::cli::{Generate, GenerateFormat, Limits, end, usage_error};
+use crate::complain::{FAILED, complain};
+use crate::destination::Destination;
+use crate::generate::{Engine, Limit, Scenario, Sink, Truth, Wanted};
+use crate::signals::Signals;
+
+/// How many events there are if nothing is said.
+const EVENTS: u64 = 1000;
+
+pub(crate) fn run(args: &Generate) -> ExitCode {
+    let wanted = match wanted(args) {
+        Ok(wanted) => wanted,
+        Err(message) => return end(&usage_error("generate", &message)),
+    };
+    let signals = match Signals::install() {
+        Ok(signals) => signals,
+        Err(error) => {
+            complain(&format_args!("cannot wait for signals: {error}"));
+            return ExitCode::from(FAILED);
+        }
+    };
+    match generate(args, &wanted, &signals) {
+        Ok(()) => ExitCode::SUCCESS,
+        // Whoever read the output has seen enough.
+        Err(Failure { error, .. }) if error.kind() == io::ErrorKind::BrokenPipe => ExitCode::SUCCESS,
+        Err(Failure { path, error }) => {
+            if error.kind() == io::ErrorKind::Interrupted {
+                // Nobody read when it was to end.
+                signals.end();
+            }
+            complain(&format_args!("cannot write {}: {error}", shown(path)));
+            ExitCode::from(FAILED)
+        }
+    }
+}
+
+/// A path as the user knows it.
+fn shown(path: &Path) -> impl fmt::Display {
+    if path == Path::new("-") { "to standard output".to_owned() } else { path.display().to_string() }
+}
+
+/// Which file could not be written, and why.
+struct Failure<'a> {
+    path: &'a Path,
+    error: io::Error,
+}
+
+fn wanted(args: &Generate) -> Result<Wanted, String> {
+    let Generate { kernel, seed, .. } = *args;
+    if let Some(one) = args.scenarios.iter().find(|one| one.since() > kernel) {
+        let since = one.since().name();
+        return Err(format!(
+            "the events of {} exist since Linux {since}: choose a newer --kernel",
+            name(*one)
+        ));
+    }
+    let is_raw = args.format == GenerateFormat::Raw;
+    let gpus = args.gpus.unwrap_or(if is_raw { 1 } else { 2 });
+    if is_raw && gpus > 1 {
+        return Err("a raw log is of one GPU: choose --format capture, or --gpus 1".to_owned());
+    }
+    if args.truth.as_deref() == Some(&*args.output) {
+        return Err("--output and --truth are the same: choose another file for one of them".to_owned());
+    }
+    let Limits { events, duration, size } = args.limit;
+    let limit = match (events, duration, size) {
+        (_, Some(duration), _) => Limit::Duration(u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX)),
+        (_, _, Some(size)) => Limit::Size(size),
+        (events, _, _) => Limit::Events(events.unwrap_or(EVENTS)),
+    };
+    let scenarios = Scenario::chosen(&args.scenarios, kernel);
+    Ok(Wanted { scenarios, seed, kernel, gpus: gpus as usize, processes: args.processes as usize, limit })
+}
+
+fn name(scenario: Scenario) -> String {
+    let value = clap::ValueEnum::to_possible_value(&scenario);
+    value.map_or_else(String::new, |value| value.get_name().to_owned())
+}
+
+fn generate<'a>(args: &'a Generate, wanted: &Wanted, signals: &Signals) -> Result<(), Failure<'a>> {
+    let open =
+        |path: &'a Path| Destination::create(path, &signals.stop()).map_err(|error| Failure { path, error });
+    let truth_path = args.truth.as_deref();
+    let output = open(&args.output)?;
+    let truth_file = truth_path.map(open).transpose()?;
+    let mut truth = Truth::new(args.format == GenerateFormat::Capture);
+    write(args, wanted, signals, output, &mut truth)
+        .map_err(|error| Failure { path: &args.output, error })?;
+    if let Some((path, mut file)) = truth_path.zip(truth_file) {
+        let mut text = vec![];
+        let written = truth.write(&mut text).and_then(|()| file.write_all(&text)).and_then(|()| file.flush());
+        written.map_err(|error| Failure { path, error })?;
+    }
+    Ok(())
+}
+
+fn write(
+    args: &Generate,
+    wanted: &Wanted,
+    signals: &Signals,
+    output: Destination,
+    truth: &mut Truth,
+) -> io::Result<()> {
+    let mut engine = Engine::new(wanted);
+    let mut sink = match args.format {
+        GenerateFormat::Raw => Sink::raw(output, signals),
+        GenerateFormat::Capture => Sink::capture(output, signals, engine.world())?,
+    };
+    let made = match wanted.limit {
+        Limit::Size(most) if sink.size() > most => {
+            Err(io::Error::other(format!("the header alone has {} bytes", sink.size())))
+        }
+        _ => engine.run(&mut sink, truth).and_then(|()| sink.flush()),
+    };
+    if made.is_err() {
+        // If that fails, too, the reader of the file drops the half line.
+        _ = sink.cut();
+    }
+    made
+}
