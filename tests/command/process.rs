@@ -91,7 +91,7 @@ fn a_signal_ends_the_program_between_two_lines() {
 }
 
 /// The largest amount of memory that a running process has had, in KiB.
-fn peak_memory(child: &Child) -> u64 {
+pub(crate) fn peak_memory(child: &Child) -> u64 {
     let status = fs::read_to_string(format!("/proc/{}/status", child.id())).unwrap();
     let line = status.lines().find(|line| line.starts_with("VmHWM:")).unwrap();
     line.split_whitespace().nth(1).unwrap().parse().unwrap()

@@ -14,16 +14,16 @@ use crate::live::{FIRST, SECOND, end, machine, start};
 use crate::run::{Ran, command, signal};
 
 /// A folder that is removed at the end.
-struct Folder(PathBuf);
+pub(crate) struct Folder(PathBuf);
 
 impl Folder {
-    fn new(name: &str) -> Self {
+    pub(crate) fn new(name: &str) -> Self {
         let folder = env::temp_dir().join(format!("kfd-smi-record-{name}-{}", process::id()));
         fs::create_dir_all(&folder).unwrap();
         Self(folder)
     }
 
-    fn file(&self, name: &str) -> String {
+    pub(crate) fn file(&self, name: &str) -> String {
         self.0.join(name).to_str().unwrap().to_owned()
     }
 }

@@ -42,6 +42,7 @@ struct Fifo {
 }
 
 #[derive(Debug)]
+#[expect(clippy::large_enum_variant, reason = "nearly all of them are events")]
 enum Entry {
     Event(Inserted),
     Gone(Pid, Pid),
@@ -92,6 +93,7 @@ pub(crate) struct Delivery {
 }
 
 #[derive(Debug)]
+#[expect(clippy::large_enum_variant, reason = "nearly all of them are events")]
 pub(crate) enum Delivered {
     /// The read left no room in the buffer: what follows is what it gave.
     Full,
@@ -136,7 +138,7 @@ impl Driver {
         inserted.lost = std::mem::take(&mut fifo.lost);
         fifo.bytes += inserted.length;
         fifo.entries.push_back(Entry::Event(inserted));
-        self.due = self.due.or(Some(self.away.max(now + latency)));
+        self.due = self.due.or_else(|| Some(self.away.max(now + latency)));
     }
 
     /// A process is gone: that is said behind the events that are there.
@@ -153,16 +155,17 @@ impl Driver {
     /// Reads all buffers until they are empty: one read each, and again where a read gives but 8 bytes.
     pub(crate) fn read(&mut self, now: u64, deliveries: &mut Vec<Delivery>) {
         let now = now.max(self.polled);
-        let gpus = self.fifos.iter().filter(|fifo| fifo.bytes > 0).count() as u64;
+        let read_size = self.read_size;
+        let is_ready = |(_, fifo): &(usize, &mut Fifo)| fifo.bytes > 0;
+        let gpus = self.fifos.iter_mut().enumerate().filter(is_ready).count() as u64;
         let mut rounds = 0;
-        let mut turn = 0;
-        for (gpu, fifo) in self.fifos.iter_mut().enumerate().filter(|(_, fifo)| fifo.bytes > 0) {
+        for (turn, (gpu, fifo)) in (0..).zip(self.fifos.iter_mut().enumerate().filter(is_ready)) {
             let mut read = 0;
             let arrival = |read: usize| {
-                let round = read.div_ceil(self.read_size).max(1) as u64;
+                let round = read.div_ceil(read_size).max(1) as u64;
                 (round, now + ((round - 1) * gpus + turn) * READ + READ)
             };
-            let is_full = self.read_size > ROOM && fifo.bytes >= self.fifo_size - ROOM;
+            let is_full = read_size > ROOM && fifo.bytes >= self.fifo_size - ROOM;
             if is_full {
                 let (round, arrival) = arrival(0);
                 deliveries.push(Delivery { round, gpu, arrival, what: Delivered::Full });
@@ -180,7 +183,6 @@ impl Driver {
                 deliveries.push(Delivery { round, gpu, arrival, what });
             }
             fifo.bytes = 0;
-            turn += 1;
         }
         // The lines of all GPUs are said as they were completed.
         deliveries.sort_by_key(|delivery| (delivery.round, delivery.gpu));
@@ -191,5 +193,90 @@ impl Driver {
     /// How many events were lost behind the last ones of their GPUs.
     pub(crate) fn lost(&self) -> u64 {
         self.fifos.iter().map(|fifo| fifo.lost).sum()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::generate::names::{HOSTILE, ORDINARY};
+    use crate::generate::plan::{Plan, What};
+    use crate::generate::world::World;
+
+    /// What the driver prints for threads with these names, one event after the other.
+    fn inserted(seed: u64) -> Vec<Vec<u8>> {
+        let (mut world, mut steps) = (World::new(seed, Kernel::V6_19, 1), VecDeque::new());
+        let tid = world.new_pid();
+        let mut plan = Plan::new(&mut world, &mut steps, 1);
+        for _ in 0..60 {
+            let names = if plan.world.rng.once_in(3) { ORDINARY } else { HOSTILE };
+            let name = &names[plan.world.rng.index(names.len())];
+            match plan.world.rng.below(5) {
+                0 => plan.process_start(0, tid, name),
+                1 => plan.process_end(0, tid, name),
+                2 => plan.post_reset(0),
+                _ => plan.vm_fault(0, tid, name),
+            }
+        }
+        let events = steps.into_iter().filter_map(|step| match step.what {
+            What::Event(_, emission) => Inserted::new(emission),
+            _ => None,
+        });
+        events.map(|event| event.bytes().strip_suffix(b"\n").unwrap().to_vec()).collect()
+    }
+
+    /// The law of the library, on events whose beginnings are known.
+    #[test]
+    fn what_the_driver_did_not_begin_is_marked() {
+        for seed in 0..200 {
+            kfd_smi_testkit::laws::forged_lines_are_marked(&inserted(seed));
+        }
+    }
+
+    fn event() -> Emission {
+        let (mut world, mut steps) = (World::new(1, Kernel::V6_19, 1), VecDeque::new());
+        let pid = world.new_pid();
+        Plan::new(&mut world, &mut steps, 1).vm_fault(0, pid, &ORDINARY[0]);
+        match steps[0].what {
+            What::Event(_, emission) => emission,
+            _ => panic!("no event"),
+        }
+    }
+
+    #[test]
+    fn a_full_buffer_loses_whole_events_and_the_newest() {
+        let (mut driver, mut rng) = (Driver::new(Kernel::V6_12, 1), Rng::new(1));
+        driver.leave(1_000_000);
+        let length = Inserted::new(event()).unwrap().length;
+        let fit = 1024 / length;
+        for now in 0..100 {
+            assert!(!driver.is_short_of_room(0, now), "nobody is there to make room");
+            driver.insert(0, now, event(), &mut rng);
+        }
+        assert_eq!((driver.due(), driver.lost()), (Some(1_000_000), 100 - fit as u64));
+        let mut deliveries = vec![];
+        driver.read(1_000_000, &mut deliveries);
+        assert!(matches!(deliveries[0].what, Delivered::Full));
+        assert_eq!(deliveries.len(), 1 + fit);
+        driver.insert(0, 2_000_000, event(), &mut rng);
+        deliveries.clear();
+        driver.read(3_000_000, &mut deliveries);
+        let Delivered::Event(inserted) = &deliveries[0].what else { panic!() };
+        assert_eq!((inserted.lost, inserted.drained, driver.lost()), (100 - fit as u64, true, 0));
+    }
+
+    /// Up to 5.17, a line takes several reads, and each GPU is read in turn.
+    #[test]
+    fn reads_of_eight_bytes_complete_lines_of_all_gpus_in_turns() {
+        let (mut driver, mut rng) = (Driver::new(Kernel::V5_10, 2), Rng::new(1));
+        for gpu in [0, 0, 1, 1] {
+            driver.insert(gpu, 10, event(), &mut rng);
+        }
+        let mut deliveries = vec![];
+        driver.read(100, &mut deliveries);
+        assert_eq!(deliveries.iter().map(|delivery| delivery.gpu).collect::<Vec<_>>(), [0, 1, 0, 1]);
+        assert!(deliveries.is_sorted_by(|one, next| one.arrival < next.arrival));
+        let rounds = Inserted::new(event()).unwrap().length.div_ceil(8) as u64;
+        assert_eq!(deliveries[0].arrival, 100 + (rounds - 1) * 2 * READ + READ);
     }
 }

@@ -277,7 +277,11 @@ fn live(life: &mut Option<Life>, plan: &mut Plan<'_>, scenarios: &[Scenario]) {
             let scenario = plan.world.rng.pick(scenarios);
             let (least, most) = scenario.operations();
             *stage = Stage::Works(scenario, plan.world.rng.range(least, most));
-            plan.pause(50_000_000, 1_500_000_000);
+            // Where several things go on, each has its time; one alone goes on most of the time.
+            match scenarios {
+                [_] => plan.pause(1_000_000, 100_000_000),
+                _ => plan.pause(50_000_000, 1_500_000_000),
+            }
             true
         }
         Stage::Begins | Stage::Rests | Stage::Ends => false,

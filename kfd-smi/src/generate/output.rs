@@ -51,6 +51,8 @@ struct Capture {
     /// One for each GPU.
     decoders: Vec<Decoder>,
     processes: BTreeSet<Pid>,
+    /// Itself.
+    recorder_pid: Pid,
     clock: Clock,
 }
 
@@ -74,7 +76,8 @@ impl<'a> Sink<'a> {
         let clock = clock(world.begin);
         recorder.clock(clock)?;
         let decoders = world.gpus.iter().map(|gpu| Decoder::for_gpu(gpu.id)).collect();
-        let capture = Capture { recorder, decoders, processes: BTreeSet::new(), clock };
+        let (processes, recorder_pid) = (BTreeSet::new(), world.recorder);
+        let capture = Capture { recorder, decoders, processes, recorder_pid, clock };
         Ok(Self { form: Form::Capture(Box::new(capture)), signals, next_flush: ENOUGH })
     }
 
@@ -203,11 +206,16 @@ impl Capture {
                     self.processes.clear();
                 }
                 if self.processes.insert(pid) {
-                    let task = task(pid);
-                    let comm = task.map_or(&b""[..], |task| task.comm.bytes).into();
-                    let cgroup =
-                        task.map_or_else(String::new, |task| format!("/user.slice/job-{}", task.job));
-                    self.recorder.process(&ProcessInfo { pid, comm, cgroup: cgroup.as_str().into() })?;
+                    let (comm, cgroup) = match task(pid) {
+                        Some(task) => (task.comm.bytes, format!("/user.slice/job-{}", task.job)),
+                        None if pid == self.recorder_pid => {
+                            (&b"kfd-smi"[..], "/system.slice/kfd-smi-record.service".to_owned())
+                        }
+                        // It is gone by now.
+                        None => (&b""[..], String::new()),
+                    };
+                    let cgroup = cgroup.as_str().into();
+                    self.recorder.process(&ProcessInfo { pid, comm: comm.into(), cgroup })?;
                 }
             }
         }

@@ -126,7 +126,7 @@ impl<'a> Plan<'a> {
     /// PAGE_FAULT_START carries the time at which the driver began, before it waited for its locks.
     pub(crate) fn fault_start(&mut self, gpu: usize, pid: Pid, page: PageNumber, access: Access) {
         let (time, node) = (self.time(), self.world.gpus[gpu].id);
-        let locks = if self.world.rng.once_in(8) { (5_000, 60_000) } else { (200, 900) };
+        let locks = if self.world.rng.once_in(4) { (5_000, 60_000) } else { (200, 900) };
         self.wait(locks.0, locks.1);
         let start = PageFaultStart { time, pid, page, node, access, trailing: None };
         self.emit(gpu, Event::PageFaultStart(start));

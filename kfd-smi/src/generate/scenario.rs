@@ -89,7 +89,7 @@ impl Scenario {
     /// How many times a process does so in one phase, at least and at most.
     pub(crate) const fn operations(self) -> (u64, u64) {
         match self {
-            Self::Faults => (5, 20),
+            Self::Faults => (10, 40),
             Self::Churn => (2, 8),
             Self::Thrash | Self::Overflow | Self::Vmfault | Self::Reset | Self::Throttle | Self::Mixed => {
                 (1, 2)

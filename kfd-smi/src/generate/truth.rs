@@ -59,8 +59,8 @@ pub(crate) struct Truth {
     rescheduled: u64,
     suspended: Durations,
     resets: Vec<Reset>,
-    lost: Option<Finding>,
-    forged: Option<Finding>,
+    lost: Finding,
+    forged: Finding,
 }
 
 /// Migrations in a direction.
@@ -110,15 +110,15 @@ impl Truth {
             rescheduled: 0,
             suspended: Durations::default(),
             resets: vec![],
-            lost: None,
-            forged: None,
+            lost: Finding::LOST,
+            forged: Finding::FORGED,
         }
     }
 
     /// The reader got an event of a GPU, whole.
     pub(crate) fn event(&mut self, gpu: GpuId, inserted: &Inserted) {
         if inserted.lost > 0 {
-            Finding::add(&mut self.lost, inserted.lost, self.lines + 1);
+            self.lost.add(inserted.lost, self.lines + 1);
         }
         if inserted.drained && self.knows_gpus {
             // What comes behind an empty buffer is no rest of a name; but a raw log does not tell of that.
@@ -128,7 +128,7 @@ impl Truth {
         let first = text.iter().position(|byte| *byte == b'\n').unwrap_or(text.len());
         self.line(gpu, &text[..first], Some(&inserted.emission.event));
         for (line, event) in inserted.emission.name.into_iter().flat_map(|name| name.forged()) {
-            Finding::add(&mut self.forged, 1, self.lines + 1);
+            self.forged.add(1, self.lines + 1);
             self.line(gpu, line, event.as_ref());
         }
     }
@@ -136,7 +136,7 @@ impl Truth {
     /// Events were lost behind the last one.
     pub(crate) fn lost(&mut self, events: u64) {
         if events > 0 {
-            Finding::add(&mut self.lost, events, self.lines);
+            self.lost.add(events, self.lines);
         }
     }
 

@@ -23,7 +23,7 @@ pub(super) fn operate(plan: &mut Plan<'_>, task: &mut Task) {
         (14, _) => unmap(plan, task, range),
         _ => stale_fault(plan, task, range, gpu),
     }
-    plan.pause(100_000, 3_000_000);
+    plan.pause(20_000, 1_000_000);
 }
 
 /// `7`, then `8 … U` at once: what was touched is where it should be, or may be used from where it is.

@@ -102,31 +102,32 @@ pub(super) struct Finding {
 }
 
 impl Finding {
-    /// Counts so many at a line, by its number.
-    pub(super) fn add(finding: &mut Option<Self>, count: u64, seq: u64) {
-        let new = Self { rule: "", text: "", count: 0, first_seq: seq, last_seq: seq };
-        let finding = finding.get_or_insert(new);
-        finding.count += count;
-        finding.last_seq = seq;
+    /// What the driver did when its buffer was full.
+    pub(super) const LOST: Self =
+        Self::new("lost_events", "the driver lost events in front of lines from the first to the last");
+
+    /// What names of tasks did.
+    pub(super) const FORGED: Self =
+        Self::new("forged_lines", "lines that no event of the driver began, but the name of a task");
+
+    const fn new(rule: &'static str, text: &'static str) -> Self {
+        Self { rule, text, count: 0, first_seq: 0, last_seq: 0 }
     }
 
-    const fn named(&mut self, rule: &'static str, text: &'static str) -> &Self {
-        self.rule = rule;
-        self.text = text;
-        self
+    /// Counts so many at a line, by its number.
+    pub(super) const fn add(&mut self, count: u64, seq: u64) {
+        if self.count == 0 {
+            self.first_seq = seq;
+        }
+        self.count += count;
+        self.last_seq = seq;
     }
 }
 
 impl Truth {
     /// Writes all as one object.
-    pub(crate) fn write(&mut self, out: &mut impl io::Write) -> io::Result<()> {
-        let mut findings = vec![];
-        findings.extend(self.lost.as_mut().map(|lost| {
-            &*lost.named("lost_events", "the driver lost events in front of lines from the first to the last")
-        }));
-        findings.extend(self.forged.as_mut().map(|forged| {
-            &*forged.named("forged_lines", "lines that no event of the driver began, but the name of a task")
-        }));
+    pub(crate) fn write(&self, out: &mut impl io::Write) -> io::Result<()> {
+        let findings = [&self.lost, &self.forged].into_iter().filter(|finding| finding.count > 0);
         let (busiest, other) = self.pids.busiest();
         let mut pids: BTreeMap<_, _> =
             busiest.into_iter().map(|(pid, counts)| (pid.to_string(), counts)).collect();
@@ -187,7 +188,7 @@ impl Truth {
                 })
                 .collect(),
             unpaired: unpaired.collect(),
-            findings,
+            findings: findings.collect(),
         };
         json::write_line(&report, out)
     }
