@@ -243,12 +243,13 @@ fn a_file_that_exists_is_left_alone() {
 
 #[test]
 fn a_full_disk_ends_the_log_with_a_whole_line() {
-    let ran = generate(&["-o", "/dev/full"]);
+    let folder = Folder::new("full-disk");
+    let ran = generate(&["-o", "/dev/full", "--truth", &folder.file("truth")]);
+    assert!(!fs::exists(folder.file("truth")).unwrap(), "half a log has a truth");
     assert_eq!(
         (ran.status, ran.stderr.as_str()),
         (2, "kfd-smi: cannot write /dev/full: No space left on device (os error 28)\n")
     );
-    let folder = Folder::new("full-disk");
     for format in ["raw", "capture"] {
         let file = folder.file(format);
         let whole = generated(&["--format", format, "--events", "3000"]);

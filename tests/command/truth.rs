@@ -261,6 +261,7 @@ fn the_library_finds_what_is_true_of_long_logs() {
     let mut wrong = vec![];
     for args in [
         "--kernel 6.0 --scenario faults --processes 2 --format raw",
+        "--kernel 6.0 --scenario faults,churn --format raw",
         "--kernel 6.12 --scenario faults,churn,reset --format capture",
         "--kernel 6.13 --scenario overflow,churn --format raw",
         "--kernel 6.16 --scenario overflow --format capture",

@@ -1,9 +1,9 @@
 //! `kfd-smi generate`: events that never were.
 
-use std::fmt;
 use std::io::{self, Write as _};
 use std::path::Path;
 use std::process::ExitCode;
+use std::{fmt, fs};
 
 use crate::cli::{Generate, GenerateFormat, Limits, end, usage_error};
 use crate::complain::{FAILED, complain};
@@ -91,14 +91,22 @@ fn generate<'a>(args: &'a Generate, wanted: &Wanted, signals: &Signals) -> Resul
     let output = open(&args.output)?;
     let truth_file = truth_path.map(open).transpose()?;
     let mut truth = Truth::new(args.format == GenerateFormat::Capture);
-    write(args, wanted, signals, output, &mut truth)
-        .map_err(|error| Failure { path: &args.output, error })?;
+    if let Err(error) = write(args, wanted, signals, output, &mut truth) {
+        // Nothing is true of half a log.
+        truth_path.filter(|path| is_empty_file(path)).map(fs::remove_file);
+        return Err(Failure { path: &args.output, error });
+    }
     if let Some((path, mut file)) = truth_path.zip(truth_file) {
         let mut text = vec![];
         let written = truth.write(&mut text).and_then(|()| file.write_all(&text)).and_then(|()| file.flush());
         written.map_err(|error| Failure { path, error })?;
     }
     Ok(())
+}
+
+/// Whether it was made here, as far as that can be told.
+fn is_empty_file(path: &Path) -> bool {
+    fs::symlink_metadata(path).is_ok_and(|metadata| metadata.is_file() && metadata.len() == 0)
 }
 
 fn write(

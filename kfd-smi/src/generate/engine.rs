@@ -279,6 +279,8 @@ fn live(life: &mut Option<Life>, plan: &mut Plan<'_>, scenarios: &[Scenario]) {
             *stage = Stage::Works(scenario, plan.world.rng.range(least, most));
             // Where several things go on, each has its time; one alone goes on most of the time.
             match scenarios {
+                // Now and then a process waits for something else, longer than anything takes that has an end.
+                _ if plan.world.rng.once_in(30) => plan.pause(10_000_000_000, 30_000_000_000),
                 [_] => plan.pause(1_000_000, 100_000_000),
                 _ => plan.pause(50_000_000, 1_500_000_000),
             }

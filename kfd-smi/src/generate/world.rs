@@ -115,7 +115,9 @@ impl World {
             ranges.push(Range { pages: range, place: None });
             start += pages + self.rng.range(1, 0x1000);
         }
-        let (xnack, phases) = (self.rng.once_in(2), self.rng.range(3, 15));
+        // Most are short; some run for long.
+        let phases = if self.rng.once_in(3) { self.rng.range(40, 200) } else { self.rng.range(3, 15) };
+        let xnack = self.rng.once_in(2);
         Task { pid, tid, comm, job: self.jobs, xnack, ranges, phases }
     }
 }
