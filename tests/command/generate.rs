@@ -13,14 +13,13 @@ use crate::process::peak_memory;
 use crate::record::Folder;
 use crate::run::{Ran, command, replay};
 
-pub(crate) const KERNELS: [&str; 10] =
-    ["5.8", "5.10", "5.15", "6.0", "6.11", "6.12", "6.12.66", "6.13", "6.16", "6.19"];
+const KERNELS: [&str; 10] = ["5.8", "5.10", "5.15", "6.0", "6.11", "6.12", "6.12.66", "6.13", "6.16", "6.19"];
 
-pub(crate) const SCENARIOS: [&str; 9] =
+const SCENARIOS: [&str; 9] =
     ["faults", "thrash", "churn", "reset", "throttle", "vmfault", "overflow", "hostile", "mixed"];
 
 /// Whether the kernel has what the scenario is about.
-pub(crate) fn exists(scenario: &str, kernel: &str) -> bool {
+fn exists(scenario: &str, kernel: &str) -> bool {
     let since = match scenario {
         "faults" | "thrash" | "churn" => 3,
         "reset" | "throttle" => 1,
@@ -41,7 +40,7 @@ fn generated(args: &[&str]) -> Vec<u8> {
 }
 
 /// Every kernel with every scenario that it has.
-fn combinations() -> impl Iterator<Item = (&'static str, &'static str)> {
+pub(crate) fn combinations() -> impl Iterator<Item = (&'static str, &'static str)> {
     let all = KERNELS.into_iter().flat_map(|kernel| SCENARIOS.map(|scenario| (kernel, scenario)));
     all.filter(|(kernel, scenario)| exists(scenario, kernel))
 }

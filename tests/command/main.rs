@@ -15,5 +15,5 @@ mod readme;
 mod record;
 mod run;
 mod stat;
-mod watch;
 mod truth;
+mod watch;

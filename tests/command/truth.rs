@@ -1,7 +1,7 @@
-//! What `kfd-smi generate` says is true of its logs, against what the library makes of the same logs.
+//! What `kfd-smi generate` says is true of its logs, against what `kfd-smi stat` and the library make of the same logs.
 
 use std::collections::BTreeMap;
-use std::{env, fs, process};
+use std::{env, fs, process, thread};
 
 use kfd_smi_io::capture::{Entry, Log};
 use kfd_smi_proto::{
@@ -9,12 +9,12 @@ use kfd_smi_proto::{
 };
 use serde_json::{Map, Value, json};
 
-use crate::generate::{KERNELS, SCENARIOS, exists};
+use crate::generate::combinations;
 use crate::run::{Ran, command};
 
 /// A log and its truth.
 fn made(args: &[&str]) -> (Vec<u8>, Value) {
-    let name = format!("kfd-smi-truth-{}-{:?}", process::id(), std::thread::current().id());
+    let name = format!("kfd-smi-truth-{}-{:?}", process::id(), thread::current().id());
     let path = env::temp_dir().join(name);
     _ = fs::remove_file(&path);
     let args = [&["generate", "--truth", path.to_str().unwrap()], args].concat();
@@ -229,35 +229,43 @@ fn differences(path: &str, truth: &Value, said: &Value, wrong: &mut Vec<String>)
     }
 }
 
-/// Every scenario on every kernel in both formats, with many seeds, and what is said about each log.
-fn compare(understand: impl Fn(&[u8]) -> Value) {
-    let mut wrong = vec![];
-    let mut compared = 0;
-    for kernel in KERNELS {
-        for scenario in SCENARIOS.iter().filter(|scenario| exists(scenario, kernel)) {
-            for (seed, format) in [("1", "raw"), ("2", "capture"), ("3", "raw"), ("4", "capture")] {
-                let args = ["--kernel", kernel, "--scenario", scenario, "--format", format, "--seed", seed];
-                let args = [&args[..], &["--events", "2500"]].concat();
-                let (log, truth) = made(&args);
-                let before = wrong.len();
-                differences_of(&args.join(" "), &truth, &understand(&log), &mut wrong);
-                assert!(truth["lines"].as_u64() >= Some(2500), "{args:?}");
-                compared += usize::from(wrong.len() == before);
-            }
-        }
-    }
-    assert!(wrong.is_empty(), "{compared} are right\n{}", wrong.join("\n"));
-    assert!(compared >= 200, "only {compared} were compared");
+/// What `kfd-smi stat` says of a log.
+fn said(log: &[u8]) -> Value {
+    let path = env::temp_dir().join(format!("kfd-smi-stat-{}-{:?}", process::id(), thread::current().id()));
+    fs::write(&path, log).unwrap();
+    let ran: Ran = command(&["stat", "--format", "json", path.to_str().unwrap()]).output().unwrap().into();
+    fs::remove_file(&path).unwrap();
+    assert_eq!(ran.status, 0, "{}", ran.stderr);
+    serde_json::from_slice(&ran.stdout).unwrap()
 }
 
+/// Compares what the library and what `stat` find with what is true.
+fn compare(args: &[&str], wrong: &mut Vec<String>) {
+    let (log, truth) = made(args);
+    let args = args.join(" ");
+    differences_of(&format!("library {args}"), &truth, &understood(&log), wrong);
+    differences_of(&format!("stat {args}"), &truth, &said(&log), wrong);
+}
+
+/// Every scenario on every kernel in both formats, with many seeds.
 #[test]
-fn the_library_finds_what_is_true() {
-    compare(understood);
+fn what_is_true_is_found() {
+    let mut wrong = vec![];
+    let mut compared = 0;
+    for (kernel, scenario) in combinations() {
+        for (seed, format) in [("1", "raw"), ("2", "capture"), ("3", "raw"), ("4", "capture")] {
+            let args = ["--kernel", kernel, "--scenario", scenario, "--format", format, "--seed", seed];
+            compare(&[&args[..], &["--events", "2000"]].concat(), &mut wrong);
+            compared += 1;
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+    assert!(compared >= 300, "only {compared} were compared");
 }
 
 /// Long enough for what was not ended to be given up.
 #[test]
-fn the_library_finds_what_is_true_of_long_logs() {
+fn what_is_true_of_long_logs_is_found() {
     let mut wrong = vec![];
     for args in [
         "--kernel 6.0 --scenario faults --processes 2 --format raw",
@@ -269,25 +277,9 @@ fn the_library_finds_what_is_true_of_long_logs() {
         "--kernel 6.19 --format capture --gpus 3",
         "--kernel 6.19 --format raw --processes 12",
     ] {
-        let parts: Vec<_> = args.split(' ').chain(["--events", "60000"]).collect();
-        let (log, truth) = made(&parts);
-        differences_of(args, &truth, &understood(&log), &mut wrong);
+        compare(&args.split(' ').chain(["--events", "60000"]).collect::<Vec<_>>(), &mut wrong);
     }
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
-}
-
-#[test]
-#[ignore = "there is no `kfd-smi stat` yet"]
-fn stat_says_what_is_true() {
-    compare(|log| {
-        let path = env::temp_dir().join(format!("kfd-smi-stat-{}", process::id()));
-        fs::write(&path, log).unwrap();
-        let ran: Ran =
-            command(&["stat", "--format", "json", path.to_str().unwrap()]).output().unwrap().into();
-        fs::remove_file(&path).unwrap();
-        assert_eq!(ran.status, 0, "{}", ran.stderr);
-        serde_json::from_slice(&ran.stdout).unwrap()
-    });
 }
 
 /// The comparison sees every number that is wrong.

@@ -1,12 +1,12 @@
 //! `kfd-smi generate`: events that never were.
 
+use std::fs;
 use std::io::{self, Write as _};
 use std::path::Path;
 use std::process::ExitCode;
-use std::{fmt, fs};
 
 use crate::cli::{Generate, GenerateFormat, Limits, end, usage_error};
-use crate::complain::{FAILED, complain};
+use crate::complain::{FAILED, complain, write_failed};
 use crate::destination::Destination;
 use crate::generate::{Engine, Limit, Scenario, Sink, Truth, Wanted};
 use crate::signals::Signals;
@@ -28,22 +28,19 @@ pub(crate) fn run(args: &Generate) -> ExitCode {
     };
     match generate(args, &wanted, &signals) {
         Ok(()) => ExitCode::SUCCESS,
-        // Whoever read the output has seen enough.
-        Err(Failure { error, .. }) if error.kind() == io::ErrorKind::BrokenPipe => ExitCode::SUCCESS,
         Err(Failure { path, error }) => {
             if error.kind() == io::ErrorKind::Interrupted {
                 // Nobody read when it was to end.
                 signals.end();
             }
-            complain(&format_args!("cannot write {}: {error}", shown(path)));
+            // The pipe can have a name, too.
+            if path == Path::new("-") || error.kind() == io::ErrorKind::BrokenPipe {
+                return write_failed(&error);
+            }
+            complain(&format_args!("cannot write {}: {error}", path.display()));
             ExitCode::from(FAILED)
         }
     }
-}
-
-/// A path as the user knows it.
-fn shown(path: &Path) -> impl fmt::Display {
-    if path == Path::new("-") { "to standard output".to_owned() } else { path.display().to_string() }
 }
 
 /// Which file could not be written, and why.

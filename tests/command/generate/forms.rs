@@ -2,8 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use super::{combinations, generated};
-use crate::generate::KERNELS;
+use super::{KERNELS, combinations, generated};
 
 /// Whether a line has the form that this kernel gives it.
 fn has_form(kernel: usize, line: &str) -> bool {
