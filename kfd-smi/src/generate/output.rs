@@ -69,7 +69,7 @@ impl<'a> Sink<'a> {
             recorder.gpu(&GpuInfo {
                 gpu: gpu.id,
                 name: "aldebaran".into(),
-                pci: format!("0000:{:02x}:00.0", 0xc1 + number).as_str().into(),
+                pci: format!("0000:{:02x}:00.0", 0x41 + number).as_str().into(),
                 unique_id: Some(gpu.unique_id),
             })?;
         }

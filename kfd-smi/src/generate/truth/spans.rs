@@ -17,6 +17,9 @@ pub(super) enum Kind {
     Process,
 }
 
+/// What ends with its process.
+const OF_PROCESSES: [Kind; 3] = [Kind::Migrate, Kind::PageFault, Kind::Queue];
+
 /// What both lines of a span have in common, besides the GPU that carried them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct Key {
@@ -131,7 +134,8 @@ impl Spans {
     fn begin(&mut self, gpu: Option<GpuId>, key: Key, new: Open) {
         if key.kind == Kind::Reset && !new.is_forgeable {
             // Nothing on that GPU goes on behind a reset, not even an earlier one.
-            self.give_up(|carrier, other| carrier == gpu && other.kind != Kind::Process);
+            self.give_up(gpu, &OF_PROCESSES, None);
+            self.give_up(gpu, &[Kind::Reset], None);
         }
         let Some(old) = self.open.get_mut(&(gpu, key)) else {
             self.open.insert((gpu, key), new);
@@ -153,9 +157,7 @@ impl Spans {
 
     fn end(&mut self, gpu: Option<GpuId>, key: Key, time: Option<u64>) -> Option<Ended> {
         if key.kind == Kind::Process {
-            self.give_up(|carrier, other| {
-                carrier == gpu && other.pid == key.pid && !matches!(other.kind, Kind::Process | Kind::Reset)
-            });
+            self.give_up(gpu, &OF_PROCESSES, Some(key.pid));
         }
         let Some(old) = self.open.get_mut(&(gpu, key)) else {
             self.of(key.kind).ends += 1;
@@ -179,21 +181,19 @@ impl Spans {
 
     /// A process and its thread are gone from a GPU: what is open of it will never end.
     pub(super) fn gone(&mut self, gpu: Option<GpuId>, pid: Pid, tid: Pid) {
-        self.give_up(|carrier, key| {
-            let owner = if key.kind == Kind::Process { tid } else { pid };
-            carrier == gpu && key.kind != Kind::Reset && key.pid == owner.0
-        });
+        self.give_up(gpu, &OF_PROCESSES, Some(pid.0));
+        self.give_up(gpu, &[Kind::Process], Some(tid.0));
     }
 
-    fn give_up(&mut self, which: impl Fn(Option<GpuId>, &Key) -> bool) {
-        let unpaired = &mut self.unpaired;
-        self.open.retain(|(gpu, key), _| {
-            let is_given_up = which(*gpu, key);
-            if is_given_up {
-                unpaired.entry(key.kind).or_default().starts += 1;
-            }
-            !is_given_up
-        });
+    /// What is open of these kinds on a GPU, of one process or all, will never end.
+    fn give_up(&mut self, gpu: Option<GpuId>, kinds: &[Kind], pid: Option<i32>) {
+        for kind in kinds.iter().copied() {
+            let first = Key { kind, pid: pid.unwrap_or(i32::MIN), rest: [u64::MIN; 5] };
+            let last = Key { kind, pid: pid.unwrap_or(i32::MAX), rest: [u64::MAX; 5] };
+            let keys: Vec<_> = self.open.range((gpu, first)..=(gpu, last)).map(|(key, _)| *key).collect();
+            self.of(kind).starts += keys.len() as u64;
+            keys.iter().for_each(|key| _ = self.open.remove(key));
+        }
     }
 }
 
