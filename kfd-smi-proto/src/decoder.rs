@@ -387,6 +387,17 @@ mod tests {
     }
 
     #[test]
+    fn a_last_line_without_newline_waits_for_the_end() {
+        let mut decoder = Decoder::<128>::new();
+        assert!(!decoder.has_rest() && decoder.finish().is_none());
+        decoder.feed(b"3 1\n4 1");
+        assert!(decoder.next_line().is_some() && decoder.next_line().is_none() && decoder.has_rest());
+        let line = decoder.finish().unwrap();
+        assert_eq!((line.bytes, line.offset, line.terminated), (&b"4 1"[..], 4, false));
+        assert!(!decoder.has_rest() && decoder.finish().is_none());
+    }
+
+    #[test]
     fn advance_is_clamped() {
         let mut decoder = Decoder::<128>::new();
         decoder.advance(5);

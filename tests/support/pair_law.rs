@@ -16,13 +16,12 @@ use crate::pair_model::{Model, Open, Said, Step};
 /// If a law does not hold.
 pub fn pair(data: &[u8]) {
     let steps = steps(data);
-    for expiry in [Pairer::<1>::EXPIRY, core::time::Duration::ZERO] {
-        agree(&steps, Pairer::<1>::with_expiry(expiry), Model::new(1, expiry));
-        agree(&steps, Pairer::<2>::with_expiry(expiry), Model::new(2, expiry));
-        agree(&steps, Pairer::<4>::with_expiry(expiry), Model::new(4, expiry));
-        agree(&steps, Pairer::<16>::with_expiry(expiry), Model::new(16, expiry));
-        agree(&steps, Pairer::<64>::with_expiry(expiry), Model::new(64, expiry));
-    }
+    let (usual, none) = (Pairer::<1>::EXPIRY, core::time::Duration::ZERO);
+    agree(&steps, Pairer::<1>::with_expiry(usual), Model::new(1, usual));
+    agree(&steps, Pairer::<2>::with_expiry(none), Model::new(2, none));
+    agree(&steps, Pairer::<4>::with_expiry(usual), Model::new(4, usual));
+    agree(&steps, Pairer::<16>::with_expiry(usual), Model::new(16, usual));
+    agree(&steps, Pairer::<64>::with_expiry(none), Model::new(64, none));
     statistics_add_up(&steps, steps.len() / 3);
     gpus_are_apart(&steps);
 }
