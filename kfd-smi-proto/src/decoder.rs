@@ -394,7 +394,16 @@ mod tests {
         assert!(decoder.next_line().is_some() && decoder.next_line().is_none() && decoder.has_rest());
         let line = decoder.finish().unwrap();
         assert_eq!((line.bytes, line.offset, line.terminated), (&b"4 1"[..], 4, false));
+        assert!(matches!(line.event, Ok(Event::GpuPostReset(_))) && !line.drained_before);
         assert!(!decoder.has_rest() && decoder.finish().is_none());
+
+        let mut decoder = Decoder::<128>::new();
+        decoder.feed(b"1 5:a\n");
+        decoder.source_drained();
+        decoder.feed(b"3 1");
+        assert!(decoder.next_line().is_some());
+        let line = decoder.finish().unwrap();
+        assert!(line.drained_before && line.trust.is_trusted());
     }
 
     #[test]
