@@ -111,7 +111,7 @@ const HEAD: usize = LAST_WORD + size_of::<u64>();
 
 /// A line that is being put together: numbers and what stands between them, then perhaps a text.
 ///
-/// The longest head is that of a MIGRATE_START whose numbers have 19, 11, 16, 16, 8, 8, 8, 8 and 11 digits: 121 bytes
+/// The longest head is that of a MIGRATE_START whose numbers have 19, 11, 16, 16, 8, 8, 8, 8 and 11 digits: 120 bytes
 /// with the blank behind it. So no place in it is beyond [`LAST_WORD`], and masking with that changes nothing; but
 /// the compiler can see from it that every access is in bounds, and there is one question of room for all.
 #[derive(Debug)]
@@ -288,6 +288,17 @@ mod tests {
         assert_eq!(format!("{error}"), "expected a buffer of 7 bytes or more");
         assert_eq!(encode(&event, &mut [0; 7]), Ok(b"ff abc\n".as_slice()));
         assert_eq!(encode(&event, &mut [b'x'; 8]), Ok(b"ff abc\n".as_slice()));
+    }
+
+    #[test]
+    fn the_longest_head_fits() {
+        let line = b"5 9223372036854775807 --2147483648 @ffffffffffffffff(ffffffffffffffff) \
+                     ffffffff->ffffffff ffffffff:ffffffff -2147483648 more\n";
+        assert_eq!(line.len(), 120 + b"more\n".len());
+        let event = crate::parse_line(line).event.unwrap();
+        for size in [line.len(), HEAD, 256] {
+            assert_eq!(encode(&event, &mut [0; 256][..size]).unwrap(), line);
+        }
     }
 
     #[test]
