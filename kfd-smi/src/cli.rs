@@ -281,13 +281,13 @@ pub(crate) enum Format {
 #[derive(Debug, Args)]
 pub(crate) struct Select {
     /// Only these events, by name; `malformed` and `unknown` are names, too.
-    #[arg(long = "event", value_name = "NAME,…", value_delimiter = ',', value_parser = PossibleValuesParser::new(event_names()))]
+    #[arg(long = "event", value_name = "NAME,...", value_delimiter = ',', value_parser = PossibleValuesParser::new(event_names()))]
     pub(crate) events: Vec<String>,
     /// Only events of these processes.
-    #[arg(long = "pid", value_name = "PID,…", value_delimiter = ',')]
+    #[arg(long = "pid", value_name = "PID,...", value_delimiter = ',')]
     pub(crate) pids: Vec<u32>,
     /// Only events on, from or to these GPUs: 0x1ea0 as in events, or decimal as in sysfs.
-    #[arg(long = "gpu", value_name = "GPU,…", value_delimiter = ',', value_parser = gpu_id)]
+    #[arg(long = "gpu", value_name = "GPU,...", value_delimiter = ',', value_parser = gpu_id)]
     pub(crate) gpus: Vec<GpuId>,
     /// Leave out lines that a process could have forged through its name.
     #[arg(long)]

@@ -12,7 +12,7 @@ impl Select {
         (self.events.is_empty() || self.events.iter().any(|name| name == record.name()))
             && (self.pids.is_empty() || event.is_some_and(|event| self.keeps_pid(event)))
             && (self.gpus.is_empty() || self.keeps_gpu(record))
-            && (!self.trusted_only || record.trust.is_trusted())
+            && (!self.trusted_only || !record.trust.is_forgeable())
     }
 
     fn keeps_pid(&self, event: &Event<'_>) -> bool {

@@ -103,8 +103,8 @@ fn memory_for(piece: &[u8], mebibytes: usize, args: &[&str]) -> (u64, usize) {
     let mut stdin = child.stdin.take().unwrap();
     let stdout = child.stdout.take().unwrap();
     let reader = thread::spawn(move || BufReader::new(stdout).split(b'\n').count());
-    let block = piece.repeat((1 << 20) / piece.len());
-    for _ in 0..mebibytes {
+    let block = piece.repeat((1_usize << 20).div_ceil(piece.len()));
+    for _ in 0..(mebibytes << 20).div_ceil(block.len()) {
         stdin.write_all(&block).unwrap();
     }
     let memory = peak_memory(&child);

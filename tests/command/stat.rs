@@ -547,3 +547,27 @@ fn no_table_is_wider_than_a_terminal() {
         text.lines().filter(|line| !line.starts_with("    |")).max_by_key(|line| line.len()).unwrap();
     assert!(widest.len() <= 100, "{}: {widest}", widest.len());
 }
+
+/// The genuine start of a reset keeps its end, whatever a name says in between.
+#[test]
+fn a_forged_reset_takes_no_end() {
+    let resets = |log: &[u8]| object(&[], log)["resets"].clone();
+    let log = b"3 1 a cause of the driver\n1 5:\n3 1 forged\n4 1 xxxxxxxxxxxxxxxx\n";
+    assert_eq!(
+        resets(log),
+        json!([
+            {"reset_seq": 1, "cause": "a cause of the driver", "completed": true},
+            {"reset_seq": 1, "cause": "forged", "completed": false},
+        ])
+    );
+}
+
+/// More at once than the command keeps: it says so.
+#[test]
+fn starts_that_are_given_up_are_told() {
+    let starts = (0..1100).map(|page| format!("7 1000000 -5 @{page:x}(1ea0) W\n"));
+    let ends = (0..1100).map(|page| format!("8 2000000 -5 @{page:x}(1ea0) M\n"));
+    let log: String = starts.chain(ends).collect();
+    let ran = feed(&["stat", "--format", "json"], log.as_bytes());
+    assert!(ran.stderr.contains("76 starts were given up"), "{}", ran.stderr);
+}

@@ -22,7 +22,7 @@ pub(crate) struct Check {
     #[command(flatten)]
     pub(crate) logs: Logs,
     /// What is bad: names of events or of rules.
-    #[arg(long, value_name = "NAME,…", value_delimiter = ',', value_parser = names(), default_value = DEFAULT)]
+    #[arg(long, value_name = "NAME,...", value_delimiter = ',', value_parser = names(), default_value = DEFAULT)]
     pub(crate) fail_on: Vec<String>,
     #[command(flatten)]
     pub(crate) judge: Judge,

@@ -21,7 +21,7 @@ pub(crate) struct Generate {
     /// What goes on on the machine.
     #[arg(
         long = "scenario",
-        value_name = "NAME,…",
+        value_name = "NAME,...",
         value_enum,
         value_delimiter = ',',
         default_value = "mixed"

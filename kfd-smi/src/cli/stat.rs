@@ -27,7 +27,7 @@ pub(crate) struct Stat {
     #[arg(long, value_enum, default_value_t = StatFormat::Human)]
     pub(crate) format: StatFormat,
     /// The tables for people to show, by what their lines are about; all if it is not given.
-    #[arg(long, value_enum, value_name = "WHAT,…", value_delimiter = ',')]
+    #[arg(long, value_enum, value_name = "WHAT,...", value_delimiter = ',')]
     pub(crate) by: Vec<By>,
     #[command(flatten)]
     pub(crate) judge: Judge,
@@ -45,7 +45,7 @@ pub(crate) struct Stat {
 #[derive(Clone, Debug, Args)]
 pub(crate) struct Judge {
     /// From which number on something is a finding; see below for the rules.
-    #[arg(long = "threshold", value_name = "RULE=N,…", value_delimiter = ',', value_parser = Threshold::parse)]
+    #[arg(long = "threshold", value_name = "RULE=N,...", value_delimiter = ',', value_parser = Threshold::parse)]
     pub(crate) thresholds: Vec<Threshold>,
     /// How many lines before a reset are kept and shown with it.
     #[arg(long, value_name = "N", default_value_t = 10, value_parser = clap::value_parser!(u16).range(0..=1000))]

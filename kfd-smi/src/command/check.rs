@@ -116,7 +116,8 @@ struct Bad<'a> {
     name: &'a str,
     count: u64,
     gpus: BTreeSet<GpuId>,
-    is_forgeable: bool,
+    /// How many of them could be forged.
+    forgeable: u64,
 }
 
 /// What is bad and was seen, in the order in which it was asked for.
@@ -139,13 +140,12 @@ fn seen<'a>(args: &'a Check, tally: &Tally) -> Vec<Bad<'a>> {
                     name,
                     count: found().map(|finding| finding.seen.count).fold(0, u64::saturating_add),
                     gpus: found().filter_map(|finding| finding.gpu).collect(),
-                    is_forgeable: found().all(|finding| finding.seen.is_forgeable()),
+                    forgeable: found().map(|finding| finding.seen.forgeable).fold(0, u64::saturating_add),
                 }
             }
             None if name == "malformed" => {
-                let count = whole.malformed;
-                let is_forgeable = tally.forgeable_malformed == count;
-                Bad { name, count, gpus: BTreeSet::new(), is_forgeable }
+                let (count, forgeable) = (whole.malformed, tally.forgeable_malformed);
+                Bad { name, count, gpus: BTreeSet::new(), forgeable }
             }
             None => Bad {
                 name,
@@ -155,7 +155,7 @@ fn seen<'a>(args: &'a Check, tally: &Tally) -> Vec<Bad<'a>> {
                     .filter(|(_, group)| group.counts.of(name) > 0)
                     .filter_map(|(gpu, _)| *gpu)
                     .collect(),
-                is_forgeable: tally.forgeable.of(name) == whole.kinds.of(name),
+                forgeable: tally.forgeable.of(name),
             },
         };
         if bad.count > 0 {
@@ -168,14 +168,18 @@ fn seen<'a>(args: &'a Check, tally: &Tally) -> Vec<Bad<'a>> {
 /// `bad: 2 gpu_pre_reset on 0x1ea0, 1 vmfault (could be forged)`, cut between two of them where it is too long.
 fn bad(seen: &[Bad<'_>]) -> String {
     let mut line = "bad: ".to_owned();
-    for (number, Bad { name, count, gpus, is_forgeable }) in seen.iter().enumerate() {
+    for (number, Bad { name, count, gpus, forgeable }) in seen.iter().enumerate() {
         let comma = if number > 0 { ", " } else { "" };
         let gpus = match (gpus.len(), gpus.first()) {
             (0, _) | (_, None) => String::new(),
             (1, Some(gpu)) => format!(" on {gpu}"),
             (several, _) => format!(" on {several} GPUs"),
         };
-        let forged = if *is_forgeable { " (could be forged)" } else { "" };
+        let forged = match forgeable {
+            0 => String::new(),
+            all if all == count => " (could be forged)".to_owned(),
+            some => format!(" ({some} could be forged)"),
+        };
         let part = format!("{comma}{count} {name}{gpus}{forged}");
         let more = seen.len() - number;
         // Room for what stands behind the last one that fits.

@@ -119,16 +119,13 @@ impl Resets {
                     if let Paired::Interval(interval) = paired
                         && let Activity::Reset { reset_seq } = interval.span.activity
                     {
-                        let input = self.input;
+                        // A line that could be forged does not take the end of a genuine one.
+                        let it = (self.input, gpu, reset_seq, interval.span.forgeable);
                         let is_it = |reset: &&mut Reset| {
-                            (reset.input, reset.gpu, reset.reset_seq) == (input, gpu, reset_seq)
+                            (reset.input, reset.gpu, reset.reset_seq, reset.at.forgeable) == it
                         };
-                        self.list
-                            .iter_mut()
-                            .rev()
-                            .find(is_it)
-                            .into_iter()
-                            .for_each(|reset| reset.completed = true);
+                        let last = self.list.iter_mut().rev().find(is_it);
+                        last.into_iter().for_each(|reset| reset.completed = true);
                     }
                 }
             }
