@@ -116,7 +116,8 @@ impl Jobs {
 
 /// Begins threads that work until the queue is dropped. If one cannot begin, the others have more to do.
 fn begin(threads: usize) -> SyncSender<Job> {
-    let (queue, jobs) = sync_channel::<Job>(threads);
+    // Two for each: one that is worked on is followed by the next at once.
+    let (queue, jobs) = sync_channel::<Job>(2 * threads);
     let jobs = Arc::new(Mutex::new(jobs));
     for _ in 0..threads {
         let jobs = Arc::clone(&jobs);
