@@ -79,6 +79,8 @@ struct Stream {
     trust: TrustTracker,
     /// Whether the last record did not end its line.
     open: bool,
+    /// Whether more pieces of its last line are to come.
+    goes_on: bool,
 }
 
 /// From so many bytes on, what was gathered is written.
@@ -264,7 +266,12 @@ impl<W: Write> Recorder<W> {
         let index = match self.streams.iter().position(|stream| stream.gpu == gpu) {
             Some(index) => index,
             None => {
-                self.streams.push(Stream { gpu, trust: TrustTracker::for_gpu(gpu), open: false });
+                self.streams.push(Stream {
+                    gpu,
+                    trust: TrustTracker::for_gpu(gpu),
+                    open: false,
+                    goes_on: false,
+                });
                 self.streams.len() - 1
             }
         };
@@ -280,7 +287,8 @@ impl<W: Write> Recorder<W> {
         let mut trust = stream.trust.clone();
         let agrees = judge(&mut trust);
         let seam = if !line.part.begins() {
-            (!stream.open).then_some(Seam::Open)
+            // A line that ended without newline is not the one that this is a piece of.
+            (!stream.goes_on).then_some(Seam::Open)
         } else if stream.open || !agrees {
             Some(Seam::Budget(if wanted { LONGEST_NAME } else { 0 }))
         } else {
@@ -302,6 +310,7 @@ impl<W: Write> Recorder<W> {
         }
         stream.trust = trust;
         stream.open = !line.terminated;
+        stream.goes_on = !line.part.ends();
     }
 
     /// Goes on in another file, and gives back the writer of this one, with everything written.
@@ -442,6 +451,19 @@ mod tests {
                 "# kfd-smi capture 1\n8 1 + 3 3\n",
             ]
         );
+    }
+
+    #[test]
+    fn a_piece_does_not_go_on_with_a_line_that_was_cut() {
+        let file = b"# kfd-smi capture 1\n1 1 + 3 1\\\n# seam 1 open\n2 1 + x\n".as_slice();
+        let mut replay = crate::capture::Replay::new(file);
+        let mut recorder = Recorder::new(vec![], &Header::default());
+        while let Some(entry) = replay.next_entry().unwrap() {
+            if let Entry::Record(record) = entry {
+                recorder.record(&record).unwrap();
+            }
+        }
+        assert_eq!(recorder.finish().unwrap(), file);
     }
 
     #[test]

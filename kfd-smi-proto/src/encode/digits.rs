@@ -72,7 +72,9 @@ mod tests {
 
     #[test]
     fn every_lane_divides_right() {
-        for value in (0..10_000).chain((0..10_000).map(|value| value * 10_000 + 9_999)) {
+        // An interpreter takes minutes for all of them.
+        let step = if cfg!(miri) { 97 } else { 1 };
+        for value in (0..10_000).chain((0..10_000).map(|value| value * 10_000 + 9_999)).step_by(step) {
             let (front, digits) = Digits::decimal(value + 7 * 100_000_000);
             assert_eq!((front, text(digits)), (7, format!("{value:08}")));
             assert_eq!(text(digits.stripped()), format!("{value}"));
