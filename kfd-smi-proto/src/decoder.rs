@@ -11,6 +11,7 @@ use crate::field::GpuId;
 use crate::grammar::leading_id;
 use crate::line::{Line, MAX_LINE, Part, first_line};
 use crate::trust::TrustTracker;
+use crate::word::each;
 
 /// Puts lines together from chunks of any size, in a buffer of `N` bytes of its own.
 ///
@@ -274,9 +275,9 @@ impl<const N: usize> Decoder<N> {
 
 /// Where the last newline stands.
 fn newline_in(bytes: &[u8; 8]) -> Option<usize> {
-    const SEVEN: u64 = u64::from_ne_bytes([0x7f; 8]);
+    const SEVEN: u64 = each(0x7f);
     // Bit 7 is set in every byte that is none: it was, or adding to the others sets it.
-    let others = u64::from_le_bytes(*bytes) ^ u64::from_ne_bytes([b'\n'; 8]);
+    let others = u64::from_le_bytes(*bytes) ^ each(b'\n');
     let newlines = !((others & SEVEN).wrapping_add(SEVEN) | others | SEVEN);
     Some(newlines.checked_ilog2()? as usize / 8)
 }

@@ -6,6 +6,7 @@ use crate::event::Event;
 use crate::field::{BootNanos, Location, Pid};
 use crate::line::MAX_LINE;
 use crate::page::{PageNumber, PageRange};
+use crate::word::{LAST_WORD, WINDOW};
 
 use self::digits::Digits;
 
@@ -41,7 +42,7 @@ pub fn encode<'b>(event: &Event<'_>, buffer: &'b mut [u8]) -> Result<&'b [u8], E
     let (length, text) = match buffer.first_chunk_mut() {
         Some(head) => write_head(event, head),
         None => {
-            small = [0; HEAD];
+            small = [0; WINDOW];
             let (length, text) = write_head(event, &mut small);
             let room = buffer.len().min(length);
             if let (Some(room), Some(head)) = (buffer.get_mut(..room), small.get(..room)) {
@@ -67,7 +68,7 @@ pub fn encode<'b>(event: &Event<'_>, buffer: &'b mut [u8]) -> Result<&'b [u8], E
 
 /// Writes what comes before the text of an event, and gives its length and the text.
 #[inline(never)]
-fn write_head<'t>(event: &Event<'t>, head: &mut [u8; HEAD]) -> (usize, &'t [u8]) {
+fn write_head<'t>(event: &Event<'t>, head: &mut [u8; WINDOW]) -> (usize, &'t [u8]) {
     let mut out = Encoder { head, length: 0, text: &[] };
     event.encode(&mut out);
     (out.length, out.text)
@@ -103,12 +104,6 @@ impl fmt::Display for EncodeError {
 
 impl core::error::Error for EncodeError {}
 
-/// The last place in the head at which a word is written: all ones, so that it is a mask.
-const LAST_WORD: usize = 127;
-
-/// How many bytes are written to, at most.
-const HEAD: usize = LAST_WORD + size_of::<u64>();
-
 /// A line that is being put together: numbers and what stands between them, then perhaps a text.
 ///
 /// The longest head is that of a MIGRATE_START whose numbers have 19, 11, 16, 16, 8, 8, 8, 8 and 11 digits: 120 bytes
@@ -116,7 +111,7 @@ const HEAD: usize = LAST_WORD + size_of::<u64>();
 /// the compiler can see from it that every access is in bounds, and there is one question of room for all.
 #[derive(Debug)]
 pub(crate) struct Encoder<'h, 't> {
-    head: &'h mut [u8; HEAD],
+    head: &'h mut [u8; WINDOW],
     length: usize,
     text: &'t [u8],
 }
@@ -260,7 +255,7 @@ mod tests {
     use std::vec::Vec;
 
     fn written(write: impl Fn(&mut Encoder<'_, '_>)) -> Vec<u8> {
-        let mut out = Encoder { head: &mut [0; HEAD], length: 0, text: &[] };
+        let mut out = Encoder { head: &mut [0; WINDOW], length: 0, text: &[] };
         write(&mut out);
         out.head[..out.length].to_vec()
     }
@@ -296,7 +291,7 @@ mod tests {
                      ffffffff->ffffffff ffffffff:ffffffff -2147483648 more\n";
         assert_eq!(line.len(), 120 + b"more\n".len());
         let event = crate::parse_line(line).event.unwrap();
-        for size in [line.len(), HEAD, 256] {
+        for size in [line.len(), WINDOW, 256] {
             assert_eq!(encode(&event, &mut [0; 256][..size]).unwrap(), line);
         }
     }

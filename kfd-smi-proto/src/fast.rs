@@ -12,7 +12,7 @@
 use nom::{Err, IResult, Parser as _};
 
 use self::field::{
-    Cause, Cursor, Decimal, ErrorCode, Flag, Hex32, Hex64, Is, Letter, Nanos, Place, Text, Unsigned, WINDOW,
+    Cause, Cursor, Decimal, ErrorCode, Flag, Hex32, Hex64, Is, Letter, Nanos, Place, Text, Unsigned,
 };
 use crate::event::{
     Access, Event, FaultOutcome, GpuReset, MigrateEnd, MigrateStart, Migration, PageFaultEnd, PageFaultStart,
@@ -25,6 +25,7 @@ use crate::text::{ResetCause, TaskName};
 use crate::throttle::Throttlers;
 use crate::trigger::{EvictionTrigger, MigrateTrigger, UnmapTrigger};
 use crate::trust::TrustTracker;
+use crate::word::WINDOW;
 
 mod field;
 

@@ -102,6 +102,7 @@ mod throttle;
 mod trigger;
 mod trust;
 mod version;
+mod word;
 
 pub use decoder::Decoder;
 pub use encode::{EncodeError, encode};

@@ -8,6 +8,8 @@
     reason = "every lane has room for its product, and every difference is a remainder"
 )]
 
+use crate::word::each;
+
 /// Digits as they are written.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Digits {
@@ -15,11 +17,6 @@ pub(super) struct Digits {
     pub(super) text: [u8; 8],
     /// How many there are, 1 to 8.
     pub(super) len: usize,
-}
-
-/// A word of eight such bytes.
-const fn each(byte: u8) -> u64 {
-    u64::from_ne_bytes([byte; 8])
 }
 
 impl Digits {

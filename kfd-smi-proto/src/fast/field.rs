@@ -24,12 +24,7 @@ use core::ops::Range;
 use nom::{Err, Mode as _, OutputMode, PResult, Parser};
 
 use crate::field::BootNanos;
-
-/// The last place in the window at which a word is read: all ones, so that it is a mask.
-const LAST_WORD: usize = 127;
-
-/// How many bytes from the beginning of a line are looked at, at most.
-pub(super) const WINDOW: usize = LAST_WORD + size_of::<u64>();
+use crate::word::{LAST_WORD, WINDOW, each};
 
 /// A place in a window.
 #[derive(Clone, Copy)]
@@ -290,11 +285,6 @@ struct Digits {
     values: u64,
     /// How many there are, 0 to 8.
     len: usize,
-}
-
-/// A word of eight such bytes.
-const fn each(byte: u8) -> u64 {
-    u64::from_ne_bytes([byte; 8])
 }
 
 impl Digits {
