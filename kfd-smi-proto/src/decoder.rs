@@ -213,10 +213,7 @@ impl<const N: usize> Decoder<N> {
             return Some(self.cut(self.start.saturating_add(newline), true, Part::Last));
         }
         let offset = self.offset;
-        let drained_before = self.drained_at == Some(offset);
-        if drained_before {
-            self.trust.source_drained();
-        }
+        let drained_before = self.begins_drained(offset);
         // What stands behind the held bytes is no part of the line: there is a newline before. It is given along
         // because a line is read faster if many bytes follow.
         let mut next = first_line(self.bytes.get(self.start..)?, offset, &mut self.trust);
@@ -253,10 +250,7 @@ impl<const N: usize> Decoder<N> {
         self.offset = offset.saturating_add(self.start.saturating_sub(begin) as u64);
         self.within_line = !part.ends();
 
-        let drained_before = part.begins() && self.drained_at == Some(offset);
-        if drained_before {
-            self.trust.source_drained();
-        }
+        let drained_before = part.begins() && self.begins_drained(offset);
         let bytes = self.bytes.get(begin..end).unwrap_or_default();
         let event = match part {
             Part::Whole => Event::parse(bytes),
@@ -265,6 +259,15 @@ impl<const N: usize> Decoder<N> {
         // A line in pieces is longer than any name: its first piece ends the budget, and the others find none.
         let trust = self.trust.judge(bytes, &event);
         Line { bytes, offset, event, trust, terminated, part, drained_before }
+    }
+
+    /// Whether the source was seen empty before the line that begins there; if so, it is no rest of a name.
+    fn begins_drained(&mut self, offset: u64) -> bool {
+        let drained_before = self.drained_at == Some(offset);
+        if drained_before {
+            self.trust.source_drained();
+        }
+        drained_before
     }
 
     fn too_long(bytes: &[u8], part: Part) -> ParseError {
