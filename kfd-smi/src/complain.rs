@@ -16,6 +16,12 @@ pub(crate) fn complain(what: &dyn fmt::Display) {
     _ = writeln!(anstream::stderr(), "kfd-smi: {}", printable(&what.to_string()));
 }
 
+/// Says why the program cannot go on, and gives its exit status.
+pub(crate) fn fail(why: &dyn fmt::Display) -> ExitCode {
+    complain(why);
+    ExitCode::from(FAILED)
+}
+
 /// The exit status of a program that could not write to standard output.
 ///
 /// If nobody reads any more, or nobody did when it was to end, that is no error.
@@ -23,8 +29,7 @@ pub(crate) fn write_failed(error: &io::Error) -> ExitCode {
     if matches!(error.kind(), io::ErrorKind::BrokenPipe | io::ErrorKind::Interrupted) {
         return ExitCode::SUCCESS;
     }
-    complain(&format_args!("cannot write to standard output: {error}"));
-    ExitCode::from(FAILED)
+    fail(&format_args!("cannot write to standard output: {error}"))
 }
 
 /// A text with everything else escaped.

@@ -1,11 +1,14 @@
 //! SIGINT and SIGTERM: the program ends between two lines.
 
 use std::io;
+use std::process::ExitCode;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use signal_hook::consts::{SIGINT, SIGTERM};
 use signal_hook::{flag, low_level};
+
+use crate::complain::{fail, write_failed};
 
 /// Whether a signal came that is to end the program.
 #[derive(Clone, Debug, Default)]
@@ -33,7 +36,12 @@ pub(crate) struct Signals {
 }
 
 impl Signals {
-    pub(crate) fn install() -> io::Result<Self> {
+    /// Installs them; if that fails, says so and gives the exit status.
+    pub(crate) fn install() -> Result<Self, ExitCode> {
+        Self::try_install().map_err(|error| fail(&format_args!("cannot wait for signals: {error}")))
+    }
+
+    fn try_install() -> io::Result<Self> {
         let at_once = Arc::new(AtomicBool::new(false));
         let stop = Stop::default();
         for number in [SIGINT, SIGTERM] {
@@ -60,6 +68,14 @@ impl Signals {
     /// The wait is over.
     pub(crate) fn work(&self) {
         self.at_once.store(false, Ordering::SeqCst);
+    }
+
+    /// The exit status of a program that could not write; if nobody read when it was to end, it ends here.
+    pub(crate) fn write_failed(&self, error: &io::Error) -> ExitCode {
+        if error.kind() == io::ErrorKind::Interrupted {
+            self.end();
+        }
+        write_failed(error)
     }
 
     /// Ends the program as the signal that came would have.

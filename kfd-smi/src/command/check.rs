@@ -47,10 +47,7 @@ pub(crate) fn run(args: &Check) -> ExitCode {
     }
     let signals = match Signals::install() {
         Ok(signals) => signals,
-        Err(error) => {
-            complain(&format_args!("cannot wait for signals: {error}"));
-            return ExitCode::from(FAILED);
-        }
+        Err(status) => return status,
     };
     let out = RefCell::new(Out::Tally(Box::new(tally)));
     let looked = match replay::read(&args.logs, &out, &signals) {

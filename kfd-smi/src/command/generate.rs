@@ -6,7 +6,7 @@ use std::path::Path;
 use std::process::ExitCode;
 
 use crate::cli::{Generate, GenerateFormat, Limits, end, usage_error};
-use crate::complain::{FAILED, complain, write_failed};
+use crate::complain::fail;
 use crate::destination::Destination;
 use crate::generate::{Engine, Limit, Scenario, Sink, Truth, Wanted};
 use crate::signals::Signals;
@@ -21,24 +21,17 @@ pub(crate) fn run(args: &Generate) -> ExitCode {
     };
     let signals = match Signals::install() {
         Ok(signals) => signals,
-        Err(error) => {
-            complain(&format_args!("cannot wait for signals: {error}"));
-            return ExitCode::from(FAILED);
-        }
+        Err(status) => return status,
     };
     match generate(args, &wanted, &signals) {
         Ok(()) => ExitCode::SUCCESS,
         Err(Failure { path, error }) => {
-            if error.kind() == io::ErrorKind::Interrupted {
-                // Nobody read when it was to end.
-                signals.end();
+            // Nobody read when it was to end; and the pipe can have a name, too.
+            let is_output = matches!(error.kind(), io::ErrorKind::Interrupted | io::ErrorKind::BrokenPipe);
+            if is_output || path == Path::new("-") {
+                return signals.write_failed(&error);
             }
-            // The pipe can have a name, too.
-            if path == Path::new("-") || error.kind() == io::ErrorKind::BrokenPipe {
-                return write_failed(&error);
-            }
-            complain(&format_args!("cannot write {}: {error}", path.display()));
-            ExitCode::from(FAILED)
+            fail(&format_args!("cannot write {}: {error}", path.display()))
         }
     }
 }

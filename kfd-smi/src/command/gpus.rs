@@ -13,16 +13,13 @@ use kfd_smi_proto::Escaped;
 use serde::Serialize;
 
 use crate::cli::{Gpus, GpusFormat};
-use crate::complain::{FAILED, complain, write_failed};
+use crate::complain::{fail, write_failed};
 use crate::json;
 
 pub(crate) fn run(args: &Gpus) -> ExitCode {
     let topology = match topology::read(&args.device.topology()) {
         Ok(topology) => topology,
-        Err(error) => {
-            complain(&error);
-            return ExitCode::from(FAILED);
-        }
+        Err(error) => return fail(&error),
     };
     let opened = Kfd::open_at(&args.device.kfd_path).and_then(|kfd| kfd.version());
     let report = Report::new(&args.device.kfd_path, &topology, opened);

@@ -7,7 +7,7 @@ use kfd_smi_io::{Clock, Next};
 use signal_hook::consts::{SIGINT, SIGTERM};
 
 use crate::cli::{ClockChoice, Color, Monitor};
-use crate::complain::{FAILED, complain, write_failed};
+use crate::complain::{FAILED, complain, fail, write_failed};
 use crate::live::{self, LastSignal, Live, say_ended};
 use crate::machine::page_size;
 use crate::printer::Printer;
@@ -17,10 +17,7 @@ pub(crate) fn run(args: &Monitor, color: Color) -> ExitCode {
     let begun = live::begin(&[SIGINT, SIGTERM], &args.device, &args.select);
     let (live, signal) = match begun {
         Ok(begun) => begun,
-        Err(error) => {
-            complain(&error);
-            return ExitCode::from(FAILED);
-        }
+        Err(error) => return fail(&error),
     };
     match monitor(args, color, live, &signal) {
         Ok(status) => ExitCode::from(status),

@@ -12,7 +12,7 @@ use kfd_smi_io::{Next, Waker};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 
 use crate::cli::Record;
-use crate::complain::{FAILED, complain};
+use crate::complain::{complain, fail};
 use crate::live::{self, LastSignal, Live, say_ended};
 use crate::machine;
 use crate::record::{Numbering, Origin};
@@ -25,17 +25,11 @@ const LOOK_FOR_GPUS: Duration = Duration::from_secs(30);
 pub(crate) fn run(args: &Record) -> ExitCode {
     let (live, signal) = match live::begin(&[SIGINT, SIGTERM, SIGHUP], &args.device, &args.select) {
         Ok(begun) => begun,
-        Err(error) => {
-            complain(&error);
-            return ExitCode::from(FAILED);
-        }
+        Err(error) => return fail(&error),
     };
     match record(args, live, signal) {
         Ok(()) => ExitCode::SUCCESS,
-        Err(error) => {
-            complain(&format_args!("cannot write {}: {error}", args.output.display()));
-            ExitCode::from(FAILED)
-        }
+        Err(error) => fail(&format_args!("cannot write {}: {error}", args.output.display())),
     }
 }
 

@@ -11,7 +11,7 @@ use kfd_smi_io::{Clock, Record};
 use kfd_smi_proto::{Escaped, Event, PageSize};
 
 use crate::cli::{self, Color, Logs, Replay, ReplayFormat};
-use crate::complain::{BAD_LINES, FAILED, complain, write_failed};
+use crate::complain::{BAD_LINES, FAILED, complain};
 use crate::excerpt::Excerpt;
 use crate::input::{Input, Name, WriteError};
 use crate::merge::{self, Merging};
@@ -33,20 +33,11 @@ pub(crate) fn run(args: &Replay, color: Color) -> ExitCode {
     }
     let signals = match Signals::install() {
         Ok(signals) => signals,
-        Err(error) => {
-            complain(&format_args!("cannot wait for signals: {error}"));
-            return ExitCode::from(FAILED);
-        }
+        Err(status) => return status,
     };
     match replay(args, color, &signals) {
         Ok(status) => ExitCode::from(status),
-        Err(error) => {
-            if error.kind() == io::ErrorKind::Interrupted {
-                // Nobody read when it was to end.
-                signals.end();
-            }
-            write_failed(&error)
-        }
+        Err(error) => signals.write_failed(&error),
     }
 }
 

@@ -10,7 +10,7 @@ use signal_hook::consts::{SIGINT, SIGTERM};
 
 use crate::cli::{self, Color, Stat, StatFormat};
 use crate::command::replay;
-use crate::complain::{FAILED, complain, write_failed};
+use crate::complain::{FAILED, complain, fail, write_failed};
 use crate::live;
 use crate::out::Out;
 use crate::output::Output;
@@ -34,20 +34,11 @@ pub(crate) fn run(args: &Stat, color: Color) -> ExitCode {
     }
     let signals = match Signals::install() {
         Ok(signals) => signals,
-        Err(error) => {
-            complain(&format_args!("cannot wait for signals: {error}"));
-            return ExitCode::from(FAILED);
-        }
+        Err(status) => return status,
     };
     match count(args, colored, tally, &signals) {
         Ok(status) => ExitCode::from(status),
-        Err(error) => {
-            if error.kind() == io::ErrorKind::Interrupted {
-                // Nobody read when it was to end.
-                signals.end();
-            }
-            write_failed(&error)
-        }
+        Err(error) => signals.write_failed(&error),
     }
 }
 
@@ -80,10 +71,7 @@ fn watch_driver(args: &Stat, colored: bool, mut tally: Tally) -> ExitCode {
     let begun = live::begin(&[SIGINT, SIGTERM], &args.device, &args.logs.select);
     let (mut live, signal) = match begun {
         Ok(begun) => begun,
-        Err(error) => {
-            complain(&error);
-            return ExitCode::from(FAILED);
-        }
+        Err(error) => return fail(&error),
     };
     let look = |tally: &Tally| {
         let mut out = Output::new(signal.stop());
