@@ -185,6 +185,11 @@ impl LastSignal {
     }
 }
 
+/// Says that the driver had no room for some events of this GPU.
+pub(crate) fn say_full(gpu: GpuId) {
+    complain(&format_args!("the driver's buffer of GPU {gpu} was full: events may be missing here"));
+}
+
 /// Says what happened to a GPU that is watched no more.
 pub(crate) fn say_ended(gpu: GpuId, error: Option<&Error>) {
     match error {

@@ -3,12 +3,11 @@
 use std::io;
 use std::time::{Duration, Instant};
 
-use kfd_smi_io::{Clock, Next};
-use kfd_smi_proto::PageSize;
+use kfd_smi_io::Next;
 
 use crate::cli::Select;
 use crate::complain::complain;
-use crate::live::{LastSignal, Live, say_ended};
+use crate::live::{LastSignal, Live, say_ended, say_full};
 use crate::machine;
 use crate::record::{Numbering, Origin};
 use crate::tally::Tally;
@@ -62,7 +61,7 @@ fn count(
     look: &mut dyn FnMut(&mut Tally) -> io::Result<()>,
 ) -> io::Result<Over> {
     let begun = Instant::now();
-    let page_size: PageSize = machine::page_size();
+    let page_size = machine::page_size();
     let end = times.total.and_then(|total| begun.checked_add(total));
     let next_look =
         |from: Instant| times.interval.and_then(|interval| from.checked_add(interval.max(SHORTEST)));
@@ -80,8 +79,7 @@ fn count(
         let until = [end, next].into_iter().flatten().min();
         match live.reader.next(until.map(|until| until.saturating_duration_since(now))) {
             Ok(Next::Record(source)) => {
-                let clock: Option<Clock> = None;
-                let origin = Origin { gpu: source.gpu, arrival: source.arrival, clock };
+                let origin = Origin { gpu: source.gpu, arrival: source.arrival, clock: None };
                 let record = numbering.record(&source.line, origin);
                 if select.keeps(&record) {
                     tally.record(&source, &record, Some(page_size));
@@ -89,9 +87,7 @@ fn count(
             }
             Ok(Next::Full(gpu)) => {
                 tally.full();
-                complain(&format_args!(
-                    "the driver's buffer of GPU {gpu} was full: events may be missing here"
-                ));
+                say_full(gpu);
             }
             Ok(Next::Ended(gpu, error)) => {
                 tally.ended();

@@ -8,7 +8,7 @@ use signal_hook::consts::{SIGINT, SIGTERM};
 
 use crate::cli::{ClockChoice, Color, Monitor};
 use crate::complain::{FAILED, complain, fail, write_failed};
-use crate::live::{self, LastSignal, Live, say_ended};
+use crate::live::{self, LastSignal, Live, say_ended, say_full};
 use crate::machine::page_size;
 use crate::printer::Printer;
 use crate::record::{Numbering, Origin};
@@ -57,11 +57,7 @@ fn monitor(args: &Monitor, color: Color, live: Live, signal: &LastSignal) -> io:
                     printer.print(&line, &record)?;
                 }
             }
-            Ok(Next::Full(gpu)) => {
-                complain(&format_args!(
-                    "the driver's buffer of GPU {gpu} was full: events may be missing here"
-                ));
-            }
+            Ok(Next::Full(gpu)) => say_full(gpu),
             Ok(Next::Ended(gpu, error)) => say_ended(gpu, error.as_ref()),
             Ok(Next::Woken) if signal.take().is_some() => {
                 printer.flush()?;
