@@ -12,7 +12,7 @@ impl fmt::Display for Count {
     }
 }
 
-/// A size in bytes: `4 KiB`, `173.4062 MiB`.
+/// A size in bytes: `4 KiB`, `173.4062 MiB`, or with as many digits as are asked for: `173.4 MiB`.
 pub(crate) struct Bytes(pub(crate) u128);
 
 impl fmt::Display for Bytes {
@@ -23,7 +23,8 @@ impl fmt::Display for Bytes {
         if self.0.trailing_zeros() >= *shift {
             write!(f, "{} {name}", self.0 >> shift)
         } else {
-            write!(f, "{:.4} {name}", self.0 as f64 / (1_u64 << shift) as f64)
+            let digits = f.precision().unwrap_or(4);
+            write!(f, "{:.digits$} {name}", self.0 as f64 / (1_u64 << shift) as f64)
         }
     }
 }
@@ -92,6 +93,7 @@ mod tests {
         ] {
             assert_eq!(Bytes(bytes).to_string(), shown);
         }
+        assert_eq!(format!("{:.1}", Bytes(44_392 * 4096)), "173.4 MiB");
     }
 
     #[test]

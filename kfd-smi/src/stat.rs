@@ -5,7 +5,7 @@ mod json;
 
 use std::io;
 
-use kfd_smi_proto::{Migrations, Statistics};
+use kfd_smi_proto::{EvictionTrigger, MigrateTrigger, Migrations, Statistics};
 
 use crate::amount::bytes_per_second;
 use crate::cli::{By, StatFormat};
@@ -24,6 +24,24 @@ pub(crate) fn write(
         StatFormat::Human => human::write(tally, by, colored, out),
         StatFormat::Json => json::write(tally, out),
     }
+}
+
+/// Those that there were.
+fn seen(counts: impl IntoIterator<Item = (&'static str, u64)>) -> impl Iterator<Item = (&'static str, u64)> {
+    counts.into_iter().filter(|(_, count)| *count > 0)
+}
+
+/// What a trigger without a name is called.
+const OTHER: &str = "other";
+
+fn migration_triggers(whole: &Statistics) -> impl Iterator<Item = (&'static str, u64)> {
+    let name = |trigger: Option<MigrateTrigger>| trigger.and_then(MigrateTrigger::name).unwrap_or(OTHER);
+    whole.migration_triggers().map(move |(trigger, count)| (name(trigger), count))
+}
+
+fn eviction_triggers(whole: &Statistics) -> impl Iterator<Item = (&'static str, u64)> {
+    let name = |trigger: Option<EvictionTrigger>| trigger.and_then(EvictionTrigger::name).unwrap_or(OTHER);
+    whole.queues.evictions().map(move |(trigger, count)| (name(trigger), count))
 }
 
 /// Migrations in one direction, in bytes.

@@ -6,7 +6,8 @@ use std::mem;
 use kfd_smi_io::Record as IoRecord;
 use kfd_smi_io::capture::{Entry, Text};
 use kfd_smi_proto::{
-    Activity, BootNanos, Event, EventCounts, GpuId, Line, Location, PageSize, Paired, Pairer, Pid, Statistics,
+    Activity, BootNanos, Event, EventCounts, GpuId, Line, Location, PageSize, Paired, Pairer, Pid, SpanKind,
+    Statistics,
 };
 
 use crate::bounded::{Bounded, Weight};
@@ -286,6 +287,13 @@ impl Tally {
         let mut whole = Box::new(Statistics::new());
         self.parts().for_each(|(_, part)| whole.merge(part));
         whole
+    }
+
+    /// How many STARTs had to go because too many waited for their END.
+    pub(crate) fn given_up(&self) -> u64 {
+        let of =
+            |part: &Statistics| SpanKind::ALL.map(|kind| part.pairs.of(kind).pushed_out).iter().sum::<u64>();
+        self.parts().map(|(_, part)| of(part)).sum()
     }
 
     /// What each GPU comes to, in the order of their ids, those that are not known last, and the rest together.

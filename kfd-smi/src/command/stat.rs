@@ -47,9 +47,7 @@ fn count(args: &Stat, colored: bool, tally: Tally, signals: &Signals) -> io::Res
     let out = RefCell::new(Out::Tally(Box::new(tally)));
     let status = replay::read(&args.logs, &out, signals)?;
     if let Out::Tally(tally) = &*out.borrow() {
-        let pairs = &tally.whole().pairs;
-        let all = [&pairs.migrate, &pairs.page_fault, &pairs.queue, &pairs.reset, &pairs.process];
-        let given_up: u64 = all.iter().map(|count| count.pushed_out).sum();
+        let given_up = tally.given_up();
         if given_up > 0 {
             complain(&format_args!(
                 "{given_up} starts were given up, because too many waited for their end; they count as unpaired"

@@ -6,7 +6,7 @@ use anstyle::{AnsiColor, Style};
 use comfy_table::{CellAlignment, Table, presets};
 use kfd_smi_proto::{Escaped, Histogram, Statistics};
 
-use super::Moved;
+use super::{Moved, eviction_triggers, migration_triggers, seen};
 use crate::amount::{Bytes, Count, Nanos, Rate};
 use crate::cli::By;
 use crate::finding::Rule;
@@ -63,7 +63,7 @@ fn lines(tally: &Tally, whole: &Statistics, out: &mut impl Write) -> io::Result<
 
 fn events(whole: &Statistics, out: &mut impl Write) -> io::Result<()> {
     let mut table = Columns::new(&["event", "count"], 1);
-    for (name, count) in whole.kinds.iter().filter(|(_, count)| *count > 0) {
+    for (name, count) in seen(whole.kinds.iter()) {
         table.row([name.to_owned(), count.to_string()]);
     }
     table.print(out)
@@ -76,7 +76,7 @@ const GROUP: [&str; 8] =
 fn group(group: &Group) -> [String; 8] {
     let count = |name| group.counts.of(name);
     let some = |count: u64| if count > 0 { count.to_string() } else { "-".to_owned() };
-    let bytes = |bytes| if bytes > 0 { format!("{:.7}", Short(bytes)) } else { "-".to_owned() };
+    let bytes = |bytes| if bytes > 0 { format!("{:.1}", Bytes(bytes)) } else { "-".to_owned() };
     [
         group.events().to_string(),
         bytes(group.to_device),
@@ -87,21 +87,6 @@ fn group(group: &Group) -> [String; 8] {
         some(count("gpu_pre_reset")),
         some(count("vmfault")),
     ]
-}
-
-/// A size in few digits, for narrow columns.
-struct Short(u128);
-
-impl std::fmt::Display for Short {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        const UNITS: [&str; 5] = ["B", "KiB", "MiB", "GiB", "TiB"];
-        let unit = (0..4).find(|unit| self.0 >> (10 * (unit + 1)) == 0).unwrap_or(4);
-        if self.0.trailing_zeros() >= 10 * unit {
-            write!(f, "{} {}", self.0 >> (10 * unit), UNITS[unit as usize])
-        } else {
-            write!(f, "{:.1} {}", self.0 as f64 / (1_u64 << (10 * unit)) as f64, UNITS[unit as usize])
-        }
-    }
 }
 
 fn gpus(tally: &Tally, out: &mut impl Write) -> io::Result<()> {
@@ -179,19 +164,16 @@ fn migrations(tally: &Tally, whole: &Statistics, out: &mut impl Write) -> io::Re
         ]);
     }
     table.print(out)?;
-    let triggers =
-        whole.migration_triggers().map(|(trigger, count)| (trigger.and_then(|one| one.name()), count));
-    list("migrations by trigger", triggers, out)
+    list("migrations by trigger", migration_triggers(whole), out)
 }
 
 /// One line of those that there were.
 fn list(
     what: &str,
-    counts: impl Iterator<Item = (Option<&'static str>, u64)>,
+    counts: impl IntoIterator<Item = (&'static str, u64)>,
     out: &mut impl Write,
 ) -> io::Result<()> {
-    let seen = counts.filter(|(_, count)| *count > 0);
-    let seen: Vec<_> = seen.map(|(name, count)| format!("{} {count}", name.unwrap_or("other"))).collect();
+    let seen: Vec<_> = seen(counts).map(|(name, count)| format!("{name} {count}")).collect();
     if seen.is_empty() { Ok(()) } else { writeln!(out, "{what}: {}", seen.join(", ")) }
 }
 
@@ -212,16 +194,11 @@ fn faults_and_queues(whole: &Statistics, out: &mut impl Write) -> io::Result<()>
             ("migrated", faults.migrated),
             ("updated", faults.updated),
             ("retried", whole.pairs.page_fault.merged),
-        ]
-        .map(|(name, count)| (Some(name), count))
-        .into_iter(),
+        ],
         out,
     )?;
-    let triggers =
-        whole.queues.evictions().map(|(trigger, count)| (trigger.and_then(|one| one.name()), count));
-    list("evictions by trigger", triggers, out)?;
-    let restores = [("done", whole.queues.restores), ("put off", whole.queues.rescheduled)];
-    list("restores", restores.map(|(name, count)| (Some(name), count)).into_iter(), out)
+    list("evictions by trigger", eviction_triggers(whole), out)?;
+    list("restores", [("done", whole.queues.restores), ("put off", whole.queues.rescheduled)], out)
 }
 
 fn percentiles(times: &Histogram) -> Vec<String> {

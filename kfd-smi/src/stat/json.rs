@@ -5,7 +5,7 @@ use std::io::{self, Write};
 use kfd_smi_proto::{EventCounts, Histogram, PairCounts};
 use serde::{Serialize, Serializer};
 
-use super::Moved;
+use super::{Moved, eviction_triggers, migration_triggers, seen};
 use crate::finding::Finding;
 use crate::json;
 use crate::tally::Tally;
@@ -165,7 +165,7 @@ impl Report {
             unknown: whole.kinds.unknown,
             forgeable: whole.forgeable,
             span_ns: whole.span().map(|nanos| nanos.to_string()),
-            kinds: kinds(&whole.kinds),
+            kinds: counts(whole.kinds.iter()),
             gpus: groups(gpus, &other_gpus.counts),
             pids: groups(pids, &other_pids.counts),
             migrations: Directions {
@@ -173,11 +173,7 @@ impl Report {
                 device_to_host: Moved::of(tally, |part| &part.device_to_host).into(),
                 other: Moved::of(tally, |part| &part.other_migrations).into(),
             },
-            migration_triggers: triggers(
-                whole
-                    .migration_triggers()
-                    .map(|(trigger, count)| (trigger.and_then(|one| one.name()), count)),
-            ),
+            migration_triggers: counts(migration_triggers(&whole)),
             faults: Faults {
                 read: whole.faults.read,
                 write: whole.faults.write,
@@ -186,12 +182,7 @@ impl Report {
                 duration_ns: (&whole.faults.durations).into(),
             },
             queues: Queues {
-                evictions: triggers(
-                    whole
-                        .queues
-                        .evictions()
-                        .map(|(trigger, count)| (trigger.and_then(|one| one.name()), count)),
-                ),
+                evictions: counts(eviction_triggers(&whole)),
                 restores: whole.queues.restores,
                 rescheduled: whole.queues.rescheduled,
                 suspended_ns: (&whole.queues.suspended).into(),
@@ -204,9 +195,8 @@ impl Report {
 }
 
 /// Those that there were.
-fn kinds(counts: &EventCounts) -> Map<u64> {
-    let seen = counts.iter().filter(|(_, count)| *count > 0);
-    Map(seen.map(|(name, count)| (name.to_owned(), count)).collect())
+fn counts(counts: impl Iterator<Item = (&'static str, u64)>) -> Map<u64> {
+    Map(seen(counts).map(|(name, count)| (name.to_owned(), count)).collect())
 }
 
 /// Those that there were, and the rest.
@@ -214,13 +204,8 @@ fn groups<'a>(
     groups: impl Iterator<Item = (String, &'a EventCounts)>,
     other: &'a EventCounts,
 ) -> Map<Map<u64>> {
-    let groups = groups.chain([("other".to_owned(), other)]).map(|(key, counts)| (key, kinds(counts)));
+    let groups = groups.chain([("other".to_owned(), other)]).map(|(key, kinds)| (key, counts(kinds.iter())));
     Map(groups.filter(|(_, kinds)| !kinds.0.is_empty()).collect())
-}
-
-fn triggers(counts: impl Iterator<Item = (Option<&'static str>, u64)>) -> Map<u64> {
-    let seen = counts.filter(|(_, count)| *count > 0);
-    Map(seen.map(|(name, count)| (name.unwrap_or("other").to_owned(), count)).collect())
 }
 
 impl From<Moved> for Direction {
