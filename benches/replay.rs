@@ -2,8 +2,7 @@
 
 use std::fs::File;
 use std::hint::black_box;
-use std::io::{BufRead, BufReader, Read as _, Seek as _, Write as _};
-use std::path::PathBuf;
+use std::io::{BufRead, BufReader, Seek as _, Write as _};
 
 use criterion::Criterion;
 use kfd_smi_io::capture::{Entry, Header, RawLog, Recorder, Replay};
@@ -28,17 +27,17 @@ pub(crate) fn define(criterion: &mut Criterion<CpuTime>) {
     group.bench_function("log in memory", |bencher| {
         bencher.iter(|| assert_eq!(read_log(black_box(&log.bytes[..])), log.checksum));
     });
-    let mut file = Temporary::new("log", &log.bytes);
+    let file = temporary(&log.bytes);
     group.bench_function("log in a file", |bencher| {
-        bencher.iter(|| assert_eq!(read_log(file.again()), log.checksum));
+        bencher.iter(|| assert_eq!(read_log(again(&file)), log.checksum));
     });
     group.bench_function("capture in memory", |bencher| {
         bencher.iter(|| assert_eq!(read_capture(black_box(&capture[..])), log.checksum));
     });
-    let mut file = Temporary::new("capture", &capture);
+    let file = temporary(&capture);
     group.bench_function("capture in a file", |bencher| {
         bencher
-            .iter(|| assert_eq!(read_capture(BufReader::with_capacity(1 << 17, file.again())), log.checksum));
+            .iter(|| assert_eq!(read_capture(BufReader::with_capacity(1 << 17, again(&file))), log.checksum));
     });
     group.finish();
 }
@@ -78,29 +77,14 @@ fn capture_of(log: &[u8]) -> Vec<u8> {
     recorder.finish().expect("memory can be written")
 }
 
-/// A file that is gone when this is; it is in the page cache, so the disk is not measured.
-struct Temporary {
-    path: PathBuf,
-    file: File,
+/// A file of these bytes; it is in the page cache, so the disk is not measured.
+fn temporary(bytes: &[u8]) -> File {
+    let mut file = tempfile::tempfile().expect("a file in the folder for temporary files");
+    file.write_all(bytes).expect("room for some MB");
+    file
 }
 
-impl Temporary {
-    fn new(name: &str, bytes: &[u8]) -> Self {
-        let path = std::env::temp_dir().join(format!("kfd-smi-benches-{}-{name}", std::process::id()));
-        let mut file = File::create_new(&path).expect("a file in the folder for temporary files");
-        file.write_all(bytes).expect("room for some MB");
-        let file = File::open(&path).expect("the file that was just written");
-        Self { path, file }
-    }
-
-    fn again(&mut self) -> std::io::Take<&File> {
-        self.file.rewind().expect("a file can be rewound");
-        (&self.file).take(u64::MAX)
-    }
-}
-
-impl Drop for Temporary {
-    fn drop(&mut self) {
-        _ = std::fs::remove_file(&self.path);
-    }
+fn again(mut file: &File) -> &File {
+    file.rewind().expect("a file can be rewound");
+    file
 }

@@ -1,9 +1,10 @@
 //! The corpus is there, and its finder notices when it is not.
 
+use std::fs;
 use std::panic::catch_unwind;
-use std::{env, fs, process};
 
 use kfd_smi_testkit::corpus;
+use tempfile::TempDir;
 
 #[test]
 fn every_kind_of_log_is_there() {
@@ -18,7 +19,8 @@ fn every_kind_of_log_is_there() {
 
 #[test]
 fn a_missing_or_empty_corpus_is_an_error() {
-    let folder = env::temp_dir().join(format!("kfd-smi-corpus-{}", process::id()));
+    let folder = TempDir::with_prefix("kfd-smi-").unwrap();
+    let folder = folder.path().join("logs");
     let fails = || catch_unwind(|| corpus::logs_below(&folder)).is_err();
     assert!(fails(), "missing");
     fs::create_dir(&folder).unwrap();
@@ -27,5 +29,4 @@ fn a_missing_or_empty_corpus_is_an_error() {
     assert!(fails(), "a folder without logs");
     fs::write(folder.join("forms/a.smi"), b"3 1\n").unwrap();
     assert_eq!(corpus::logs_below(&folder).len(), 1);
-    fs::remove_dir_all(&folder).unwrap();
 }

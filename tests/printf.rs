@@ -3,13 +3,14 @@
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
-use std::{env, fs, process};
+use std::{env, fs};
 
 use kfd_smi_proto::parse_line;
 use kfd_smi_testkit::kernel::{FORMS, Values};
 use kfd_smi_testkit::{laws, skip};
 use proptest::strategy::{Strategy as _, ValueTree as _};
 use proptest::test_runner::TestRunner;
+use tempfile::TempDir;
 
 use crate::generate;
 
@@ -47,11 +48,9 @@ fn input_line(form: usize, letter: u8, values: &Values) -> String {
 
 #[test]
 fn the_encoder_prints_what_printf_prints() {
-    let folder = env::temp_dir().join(format!("kfd-smi-printf-{}", process::id()));
-    fs::create_dir(&folder).unwrap();
-    let Some(program) = compile(&folder) else {
+    let folder = TempDir::with_prefix("kfd-smi-").unwrap();
+    let Some(program) = compile(folder.path()) else {
         skip("the_encoder_prints_what_printf_prints", &"no C compiler");
-        fs::remove_dir_all(&folder).unwrap();
         return;
     };
     let mut runner = TestRunner::deterministic();
@@ -76,7 +75,6 @@ fn the_encoder_prints_what_printf_prints() {
     let output = child.wait_with_output().unwrap();
     writer.join().unwrap().unwrap();
     assert!(output.status.success());
-    fs::remove_dir_all(&folder).unwrap();
 
     let printed: Vec<&[u8]> = output.stdout.split_inclusive(|byte| *byte == b'\n').collect();
     assert_eq!(printed.len(), expected.len());

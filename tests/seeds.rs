@@ -1,9 +1,9 @@
 //! The seeds of the fuzz targets and what they found, through the same laws, without a fuzzer.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
-use std::{env, fs, process};
 
 use arbitrary::{Arbitrary as _, Unstructured};
 use kfd_smi_proto::Event;
@@ -11,6 +11,7 @@ use kfd_smi_testkit::corpus::{self, Log};
 use kfd_smi_testkit::fuzz::{self, TARGETS, Target};
 use proptest::collection::vec;
 use proptest::prelude::*;
+use tempfile::TempDir;
 
 fn seeds(target: &str) -> Vec<Log> {
     corpus::seeds_below(&corpus::fuzz_folder().join("seeds"), target)
@@ -62,14 +63,14 @@ fn every_target_is_whole() {
 
 #[test]
 fn missing_seeds_and_broken_laws_are_errors() {
-    let folder = env::temp_dir().join(format!("kfd-smi-seeds-{}", process::id()));
-    let fails = || catch_unwind(|| corpus::seeds_below(&folder, "line")).is_err();
+    let folder = TempDir::with_prefix("kfd-smi-").unwrap();
+    let folder = folder.path();
+    let fails = || catch_unwind(|| corpus::seeds_below(folder, "line")).is_err();
     assert!(fails(), "missing");
-    fs::create_dir_all(folder.join("line")).unwrap();
+    fs::create_dir(folder.join("line")).unwrap();
     assert!(fails(), "empty");
     fs::write(folder.join("line/a"), b"3 1\n").unwrap();
-    let seeds = corpus::seeds_below(&folder, "line");
-    fs::remove_dir_all(&folder).unwrap();
+    let seeds = corpus::seeds_below(folder, "line");
     assert_eq!(seeds.len(), 1);
     let broken = Target { name: "broken", run: |data| assert!(data.is_empty()) };
     assert!(catch_unwind(|| run(&broken, &seeds[0])).is_err());

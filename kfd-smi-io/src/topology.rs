@@ -200,20 +200,21 @@ fn failed(path: &Path, error: &io::Error) -> Error {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use tempfile::TempDir;
 
     /// A topology in a folder of its own, removed at the end.
-    struct Folder(PathBuf);
+    struct Folder(TempDir);
 
     impl Folder {
-        fn new(name: &str) -> Self {
-            let folder = std::env::temp_dir().join(format!("kfd-smi-topology-{name}-{}", std::process::id()));
-            fs::create_dir_all(folder.join("nodes")).unwrap();
-            fs::write(folder.join("generation_id"), "3\n").unwrap();
+        fn new() -> Self {
+            let folder = TempDir::with_prefix("kfd-smi-").unwrap();
+            fs::create_dir(folder.path().join("nodes")).unwrap();
+            fs::write(folder.path().join("generation_id"), "3\n").unwrap();
             Self(folder)
         }
 
         fn node(&self, node: u32, gpu_id: &str, name: &str, properties: &str) {
-            let path = self.0.join(format!("nodes/{node}"));
+            let path = self.0.path().join(format!("nodes/{node}"));
             fs::create_dir(&path).unwrap();
             fs::write(path.join("gpu_id"), gpu_id).unwrap();
             fs::write(path.join("name"), name).unwrap();
@@ -221,15 +222,9 @@ mod tests {
         }
     }
 
-    impl Drop for Folder {
-        fn drop(&mut self) {
-            _ = fs::remove_dir_all(&self.0);
-        }
-    }
-
     #[test]
     fn gpus_are_the_nodes_with_an_id() {
-        let folder = Folder::new("gpus");
+        let folder = Folder::new();
         folder.node(0, "0\n", "\n", "cpu_cores_count 16\nsimd_count 0\n");
         folder.node(
             10,
@@ -238,7 +233,7 @@ mod tests {
             "gfx_target_version 90402\nlocation_id 49411\ndomain 1\ndrm_render_minor 129\nunique_id 18446744073709551615\n",
         );
         folder.node(2, "43157\n", "ip discovery\n", "location_id 768\nunique_id 0\n");
-        let topology = read(&folder.0).unwrap();
+        let topology = read(folder.0.path()).unwrap();
         assert_eq!((topology.generation, topology.hidden.len()), (3, 0));
         let [second, first] = &topology.gpus[..] else { panic!("{topology:?}") };
         assert_eq!((second.node, second.id, second.name.as_str()), (2, GpuId(43157), "ip discovery"));
@@ -257,9 +252,9 @@ mod tests {
         let missing = read(Path::new("/nonexistent/topology")).unwrap_err();
         assert_eq!((missing.errno(), missing.operation()), (Errno::NOENT, Operation::ReadTopology));
         assert!(missing.hint().unwrap().contains("not loaded"));
-        let folder = Folder::new("broken");
+        let folder = Folder::new();
         folder.node(0, "x\n", "\n", "");
-        let broken = read(&folder.0).unwrap_err();
+        let broken = read(folder.0.path()).unwrap_err();
         assert!(broken.path().ends_with("nodes/0/gpu_id"), "{broken}");
     }
 }

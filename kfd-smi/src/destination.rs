@@ -130,40 +130,28 @@ pub(crate) fn rotate(path: &Path, most: u32) -> io::Result<()> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use tempfile::TempDir;
 
-    struct Folder(PathBuf);
-
-    impl Folder {
-        fn new(name: &str) -> Self {
-            let folder =
-                std::env::temp_dir().join(format!("kfd-smi-destination-{name}-{}", std::process::id()));
-            fs::create_dir_all(&folder).unwrap();
-            Self(folder)
-        }
-
-        fn write(&self, name: &str, bytes: &[u8]) -> PathBuf {
-            let path = self.0.join(name);
-            fs::write(&path, bytes).unwrap();
-            path
-        }
+    fn folder() -> TempDir {
+        TempDir::with_prefix("kfd-smi-").unwrap()
     }
 
-    impl Drop for Folder {
-        fn drop(&mut self) {
-            _ = fs::remove_dir_all(&self.0);
-        }
+    fn write(folder: &TempDir, name: &str, bytes: &[u8]) -> PathBuf {
+        let path = folder.path().join(name);
+        fs::write(&path, bytes).unwrap();
+        path
     }
 
     #[test]
     fn a_capture_is_gone_on_with_behind_its_last_whole_line() {
-        let folder = Folder::new("append");
-        let path = folder.write("cut", b"# kfd-smi capture 1\n1 2 : 3 1\n5 6 : 7");
+        let folder = folder();
+        let path = write(&folder, "cut", b"# kfd-smi capture 1\n1 2 : 3 1\n5 6 : 7");
         let mut destination = Destination::open(&path, &Stop::default()).unwrap();
         destination.write_all(b"# kfd-smi capture 1\nhalf a li").unwrap();
         destination.cut(20).unwrap();
         assert_eq!(fs::read(&path).unwrap(), b"# kfd-smi capture 1\n1 2 : 3 1\n# kfd-smi capture 1\n");
         for empty in [&b""[..], b"# kfd-smi cap", b"# kfd-smi capture 1"] {
-            let path = folder.write("empty", empty);
+            let path = write(&folder, "empty", empty);
             Destination::open(&path, &Stop::default()).unwrap();
             assert_eq!(fs::read(&path).unwrap(), b"");
         }
@@ -171,11 +159,11 @@ mod tests {
 
     #[test]
     fn another_file_is_left_alone() {
-        let folder = Folder::new("other");
+        let folder = folder();
         for other in
             [&b"precious\n"[..], b"# kfd-smi capture 12\n", b"3 1\n# kfd-smi capture 1\n", b"no newline"]
         {
-            let path = folder.write("other", other);
+            let path = write(&folder, "other", other);
             assert!(Destination::open(&path, &Stop::default()).is_err());
             assert_eq!(fs::read(&path).unwrap(), other);
         }
@@ -183,13 +171,13 @@ mod tests {
 
     #[test]
     fn files_move_up_and_the_last_is_removed() {
-        let folder = Folder::new("rotate");
+        let folder = folder();
         for round in 1..=4 {
-            let path = folder.write("c", format!("{round}").as_bytes());
+            let path = write(&folder, "c", format!("{round}").as_bytes());
             rotate(&path, 2).unwrap();
             assert!(!path.exists());
         }
-        let read = |name: &str| fs::read_to_string(folder.0.join(name)).ok();
+        let read = |name: &str| fs::read_to_string(folder.path().join(name)).ok();
         assert_eq!(
             (read("c.1").as_deref(), read("c.2").as_deref(), read("c.3")),
             (Some("4"), Some("3"), None)

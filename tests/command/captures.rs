@@ -3,16 +3,15 @@
 mod choice;
 mod streams;
 
-use std::io::{BufRead as _, BufReader, Read as _, Write as _};
-use std::path::PathBuf;
+use std::io::{BufRead as _, BufReader, Write as _};
 use std::process::Stdio;
-use std::{env, fs, process};
 
 use kfd_smi_testkit::corpus;
 use serde_json::{Value, json};
 
+use crate::folder::Folder;
 use crate::hostile::assert_harmless;
-use crate::run::{Ran, command, replay};
+use crate::run::{Ran, command, head, replay};
 
 const EXAMPLE: &[u8] = include_bytes!("../data/captures/example.capture");
 
@@ -58,31 +57,6 @@ fn facts(ran: &Ran) -> Vec<&str> {
 /// A capture of one boot: the clock it gives to a record at 0, its page size, and its records.
 fn boot(id: &str, realtime: u64, page_size: u32, records: &str) -> Vec<u8> {
     capture(&format!("# page-size {page_size}\n# boot-id {id}\n# clock 0 {realtime} 0\n{records}"))
-}
-
-/// A folder with files, gone at the end.
-struct Folder(PathBuf);
-
-impl Folder {
-    fn new(name: &str, files: &[(&str, &[u8])]) -> Self {
-        let folder = env::temp_dir().join(format!("kfd-smi-{name}-{}", process::id()));
-        fs::create_dir(&folder).unwrap();
-        for (file, bytes) in files {
-            fs::write(folder.join(file), bytes).unwrap();
-        }
-        Self(folder)
-    }
-
-    fn replay(&self, args: &[&str]) -> Ran {
-        let args = [&["replay"], args].concat();
-        command(&args).current_dir(&self.0).output().unwrap().into()
-    }
-}
-
-impl Drop for Folder {
-    fn drop(&mut self) {
-        _ = fs::remove_dir_all(&self.0);
-    }
 }
 
 /// Two clocks, of which the second was set back by a second, and records around them.
@@ -301,8 +275,7 @@ fn lines_that_are_no_records_are_reported_with_their_place_in_the_file() {
         assert_eq!(stderr[0], format!("kfd-smi: standard input: {offset}"));
         assert!(stderr[1].ends_with(blank) && stderr[2].ends_with("at byte 7 of line 5"), "{stderr:?}");
     }
-    let folder =
-        Folder::new("damaged", &[("day.capture", &damaged), ("sound.capture", &capture("1 1 : 3 1\n"))]);
+    let folder = Folder::with(&[("day.capture", &damaged), ("sound.capture", &capture("1 1 : 3 1\n"))]);
     for args in [&["day.capture", "--strict"][..], &["sound.capture", "day.capture", "--strict"]] {
         let ran = folder.replay(args);
         assert!(ran.stderr.contains(&format!("kfd-smi: day.capture: {offset}\n")), "{}", ran.stderr);

@@ -6,6 +6,7 @@ use std::process::Stdio;
 
 use serde_json::Value;
 
+use crate::folder::Folder;
 use crate::run::{Ran, command, feed};
 
 fn check(args: &[&str], log: &str) -> (i32, String) {
@@ -133,8 +134,7 @@ fn run_example(args: &[&str]) {
 /// The health check of Slurm drains the node for a reset and for nothing else.
 #[test]
 fn the_slurm_script_drains_a_node_that_is_bad() {
-    let folder = std::env::temp_dir().join(format!("kfd-smi-slurm-{}", std::process::id()));
-    fs::create_dir(&folder).unwrap();
+    let folder = Folder::new();
     let script = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("contrib/slurm/kfd-smi-health");
     for (status, line, drained) in [
         (0, "ok: nothing in 5 lines", false),
@@ -143,14 +143,14 @@ fn the_slurm_script_drains_a_node_that_is_bad() {
     ] {
         let program = |name: &str, text: &str| {
             use std::os::unix::fs::PermissionsExt as _;
-            fs::write(folder.join(name), text).unwrap();
-            fs::set_permissions(folder.join(name), fs::Permissions::from_mode(0o755)).unwrap();
+            fs::write(folder.file(name), text).unwrap();
+            fs::set_permissions(folder.file(name), fs::Permissions::from_mode(0o755)).unwrap();
         };
         program("kfd-smi", &format!("#!/bin/sh\necho '{line}'\nexit {status}\n"));
-        program("scontrol", &format!("#!/bin/sh\nprintf '%s\\n' \"$@\" > {}/drained\n", folder.display()));
+        program("scontrol", &format!("#!/bin/sh\nprintf '%s\\n' \"$@\" > {}\n", folder.file("drained")));
         program("logger", "#!/bin/sh\n");
-        _ = fs::remove_file(folder.join("drained"));
-        let path = format!("{}:{}", folder.display(), std::env::var("PATH").unwrap());
+        _ = fs::remove_file(folder.file("drained"));
+        let path = format!("{}:{}", folder.path().display(), std::env::var("PATH").unwrap());
         let output = std::process::Command::new("sh")
             .arg(&script)
             .env("PATH", path)
@@ -158,11 +158,10 @@ fn the_slurm_script_drains_a_node_that_is_bad() {
             .output();
         let output = output.unwrap();
         assert!(output.status.success(), "{output:?}");
-        let said = fs::read_to_string(folder.join("drained")).unwrap_or_default();
+        let said = fs::read_to_string(folder.file("drained")).unwrap_or_default();
         assert_eq!(!said.is_empty(), drained, "{status}");
         if drained {
             assert_eq!(said, format!("update\nNodeName=n1\nState=DRAIN\nReason=kfd-smi: {line}\n"));
         }
     }
-    fs::remove_dir_all(&folder).unwrap();
 }

@@ -2,6 +2,7 @@
 
 use serde_json::Value;
 
+use crate::folder::Folder;
 use crate::run::feed;
 use crate::stat::object;
 
@@ -267,16 +268,8 @@ fn floods_hide_nothing_and_change_nothing() {
 
 #[test]
 fn a_finding_says_which_of_several_inputs_it_is_of() {
-    let folder = std::env::temp_dir().join(format!("kfd-smi-findings-{}", std::process::id()));
-    std::fs::create_dir(&folder).unwrap();
-    std::fs::write(folder.join("a"), "1 5:some long name here\n").unwrap();
-    std::fs::write(folder.join("b\x1b"), "3 1\n").unwrap();
-    let ran: crate::run::Ran = crate::run::command(&["stat", "--format", "json", "a", "b\x1b"])
-        .current_dir(&folder)
-        .output()
-        .unwrap()
-        .into();
-    std::fs::remove_dir_all(&folder).unwrap();
+    let folder = Folder::with(&[("a", b"1 5:some long name here\n"), ("b\x1b", b"3 1\n")]);
+    let ran = folder.run(&["stat", "--format", "json", "a", "b\x1b"]);
     assert!(ran.text().contains("had 1 VM fault [a]"), "{}", ran.text());
     assert!(ran.text().contains(r"[b\\x1b]"), "{}", ran.text());
 }

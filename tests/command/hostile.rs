@@ -1,9 +1,10 @@
 //! Input from hell: nothing panics, nothing is lost, and nothing reaches a terminal.
 
 use std::ffi::OsStr;
+use std::fs;
 use std::os::unix::ffi::OsStrExt as _;
-use std::{env, fs, process};
 
+use crate::folder::Folder;
 use crate::run::{Ran, command, replay};
 
 /// Printable ASCII and line ends alone.
@@ -34,14 +35,11 @@ fn no_byte_of_a_name_reaches_a_terminal() {
 
 #[test]
 fn no_byte_of_a_file_name_reaches_a_terminal() {
-    let folder = env::temp_dir().join(format!("kfd-smi-names-{}", process::id()));
-    fs::create_dir(&folder).unwrap();
     let name = "a\x1b[2J\u{202e}\n.smi";
-    fs::write(folder.join(name), b"bad\n3 1\r\n").unwrap();
+    let folder = Folder::with(&[(name, b"bad\n3 1\r\n")]);
     for format in ["human", "json", "csv"] {
         for files in [&[name][..], &[name, name], &[name, "\x1b[missing"]] {
-            let args = [&["replay", "--format", format], files].concat();
-            let ran: Ran = command(&args).current_dir(&folder).output().unwrap().into();
+            let ran = folder.replay(&[&["--format", format], files].concat());
             assert_harmless(&ran, format);
             assert!(
                 ran.stderr.contains("1 of 2 lines malformed") || ran.stderr.contains("2 of 2"),
@@ -52,16 +50,15 @@ fn no_byte_of_a_file_name_reaches_a_terminal() {
     }
     // Names that are no text are told apart, and arguments that are names do no harm either.
     for name in [&b"a\xff"[..], b"a\xfe"] {
-        fs::write(folder.join(OsStr::from_bytes(name)), b"3 1\n").unwrap();
+        fs::write(folder.path().join(OsStr::from_bytes(name)), b"3 1\n").unwrap();
     }
     let mut both = command(&["replay", "--format", "json"]);
     both.args([OsStr::from_bytes(b"a\xff"), OsStr::from_bytes(b"a\xfe")]);
-    let ran: Ran = both.current_dir(&folder).output().unwrap().into();
+    let ran: Ran = both.current_dir(folder.path()).output().unwrap().into();
     assert!(ran.lines()[0].contains(r#""input":"a\\xff""#) && ran.lines()[1].contains(r#""input":"a\\xfe""#));
     let ran: Ran = command(&["replay", "--\x1b]0;x\x07"]).output().unwrap().into();
     assert_eq!(ran.status, 2);
     assert_harmless(&ran, "arguments");
-    fs::remove_dir_all(&folder).unwrap();
 }
 
 /// `lines = events + malformed`, whatever the bytes.

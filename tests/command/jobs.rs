@@ -1,12 +1,12 @@
 //! The number of threads does not show.
 
-use std::fs;
 use std::io::{BufRead as _, BufReader, Read as _};
 use std::process::Stdio;
 
 use kfd_smi_testkit::corpus;
 
-use crate::run::{Ran, command, signal};
+use crate::folder::Folder;
+use crate::run::{Ran, command, head, signal};
 
 /// What is printed of these files with so many threads.
 fn ran(jobs: usize, args: &[&str], files: &[&str]) -> Ran {
@@ -20,27 +20,6 @@ fn check(args: &[&str], files: &[&str]) {
         let several = ran(jobs, args, files);
         assert!(several.stdout == one.stdout, "{jobs} threads: {args:?} {files:?}");
         assert_eq!((several.stderr, several.status), (one.stderr.clone(), one.status), "{args:?}");
-    }
-}
-
-/// A file that is removed at the end.
-struct Temporary(std::path::PathBuf);
-
-impl Temporary {
-    fn new(name: &str, bytes: &[u8]) -> Self {
-        let path = std::env::temp_dir().join(format!("kfd-smi-jobs-{}-{name}", std::process::id()));
-        fs::write(&path, bytes).unwrap();
-        Self(path)
-    }
-
-    fn path(&self) -> &str {
-        self.0.to_str().unwrap()
-    }
-}
-
-impl Drop for Temporary {
-    fn drop(&mut self) {
-        fs::remove_file(&self.0).unwrap();
     }
 }
 
@@ -71,8 +50,8 @@ fn hostile() -> Vec<u8> {
 
 #[test]
 fn a_hostile_log_is_the_same_with_any_number_of_threads() {
-    let log = Temporary::new("hostile.smi", &hostile());
-    let files = [log.path()];
+    let folder = Folder::with(&[("log", &hostile())]);
+    let files = [&folder.file("log")[..]];
     for format in FORMATS {
         check(&["--format", format], &files);
     }
@@ -90,36 +69,30 @@ fn captures_are_the_same_with_any_number_of_threads() {
             joined.extend(capture.bytes);
         }
     }
-    let capture = Temporary::new("joined.capture", &joined);
-    let other = Temporary::new("other.capture", &corpus::captures()[3].bytes.repeat(20));
+    let folder = Folder::with(&[("a", &joined), ("b", &corpus::captures()[3].bytes.repeat(20))]);
+    let (capture, other) = (&folder.file("a")[..], &folder.file("b")[..]);
     for format in FORMATS.iter().chain(&["capture"]) {
-        check(&["--format", format], &[capture.path()]);
-        check(&["--format", format], &[capture.path(), other.path()]);
+        check(&["--format", format], &[capture]);
+        check(&["--format", format], &[capture, other]);
     }
-    check(&["--format=json", "--speed=max", "--gpu=0x1f4b,0xfc7d"], &[capture.path()]);
+    check(&["--format=json", "--speed=max", "--gpu=0x1f4b,0xfc7d"], &[capture]);
 }
 
 #[test]
 fn a_reader_that_has_seen_enough_ends_it() {
-    let log = Temporary::new("head.smi", &hostile().repeat(3));
-    let mut child = command(&["replay", "--jobs=4", "--format=json", log.path()])
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped())
-        .spawn()
-        .unwrap();
-    let mut line = String::new();
-    BufReader::new(child.stdout.take().unwrap()).read_line(&mut line).unwrap();
-    assert!(line.starts_with("{\"v\":1,\"seq\":1,"));
-    let mut stderr = String::new();
-    child.stderr.take().unwrap().read_to_string(&mut stderr).unwrap();
-    assert_eq!((child.wait().unwrap().code(), stderr.as_str()), (Some(0), ""));
+    let folder = Folder::with(&[("log", &hostile().repeat(3))]);
+    let log = folder.file("log");
+    let mut replay = command(&["replay", "--jobs=4", "--format=json", &log]);
+    let first = head(replay.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap());
+    assert!(first.starts_with("{\"v\":1,\"seq\":1,"));
 }
 
 #[test]
 fn a_signal_ends_it_between_two_lines() {
     // It cannot end by itself: standard input is a pipe that stays open, and nobody reads at first.
-    let log = Temporary::new("signal.smi", &hostile().repeat(4));
-    let mut child = command(&["replay", "--jobs=3", "--format=json", log.path(), "-"])
+    let folder = Folder::with(&[("log", &hostile().repeat(4))]);
+    let log = folder.file("log");
+    let mut child = command(&["replay", "--jobs=3", "--format=json", &log, "-"])
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
         .spawn()

@@ -12,6 +12,7 @@ use kfd_smi_testkit::kernel::FORMS;
 use kfd_smi_testkit::skip;
 use serde_json::Value;
 
+use crate::folder::Folder;
 use crate::run::{Ran, command, signal};
 
 pub(crate) const FIRST: GpuId = GpuId(0x1ea0);
@@ -360,17 +361,16 @@ fn gpus_are_listed_with_what_can_be_known() {
 /// In containers and tests the driver can be elsewhere.
 #[test]
 fn the_driver_can_be_elsewhere() {
-    let root = std::env::temp_dir().join(format!("kfd-smi-sysfs-{}", std::process::id()));
-    let node = root.join("class/kfd/kfd/topology/nodes/1");
+    let root = Folder::new();
+    let node = root.path().join("class/kfd/kfd/topology/nodes/1");
     fs::create_dir_all(&node).unwrap();
-    fs::write(root.join("class/kfd/kfd/topology/generation_id"), "1\n").unwrap();
+    fs::write(root.file("class/kfd/kfd/topology/generation_id"), "1\n").unwrap();
     for (file, text) in
         [("gpu_id", "8011\n"), ("name", "aldebaran\n"), ("properties", "gfx_target_version 90010\n")]
     {
         fs::write(node.join(file), text).unwrap();
     }
-    let sysfs = root.to_str().unwrap();
-    let args = ["gpus", "--sysfs-root", sysfs, "--kfd-path", "/dev/null", "--format", "json"];
+    let args = ["gpus", "--sysfs-root", &root.file(""), "--kfd-path", "/dev/null", "--format", "json"];
     let ran: Ran = command(&args).output().unwrap().into();
     let json: Value = serde_json::from_str(ran.text()).unwrap();
     assert_eq!(
@@ -381,7 +381,6 @@ fn the_driver_can_be_elsewhere() {
         json["device"]["error"].as_str().unwrap().starts_with("cannot get the version of /dev/null"),
         "{json}"
     );
-    fs::remove_dir_all(&root).unwrap();
 }
 
 /// A GPU that comes while the list is read makes it be read again.

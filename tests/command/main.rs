@@ -3,6 +3,7 @@
 mod captures;
 mod check;
 mod findings;
+mod folder;
 mod formats;
 mod generate;
 mod golden;

@@ -1,7 +1,8 @@
 //! What each option does.
 
-use std::{env, fs, process};
+use std::{env, process};
 
+use crate::folder::Folder;
 use crate::run::{Ran, command, replay};
 
 /// One line of every event, an unknown one and a malformed one.
@@ -144,14 +145,8 @@ fn colours_are_there_when_they_are_asked_for() {
 
 #[test]
 fn several_inputs_are_numbered_each_for_itself() {
-    let folder = env::temp_dir().join(format!("kfd-smi-several-{}", process::id()));
-    fs::create_dir(&folder).unwrap();
-    fs::write(folder.join("a"), b"3 1\nbad\n3 2").unwrap();
-    fs::write(folder.join("b"), b"4 1\n").unwrap();
-    let replay = |args: &[&str]| -> Ran {
-        let args = [&["replay"], args].concat();
-        command(&args).current_dir(&folder).output().unwrap().into()
-    };
+    let folder = Folder::with(&[("a", b"3 1\nbad\n3 2"), ("b", b"4 1\n")]);
+    let replay = |args: &[&str]| folder.replay(args);
     let json = replay(&["a", "b", "--format", "json"]);
     let seen: Vec<_> = json
         .lines()
@@ -173,7 +168,6 @@ fn several_inputs_are_numbered_each_for_itself() {
     assert!(missing.stderr.contains("kfd-smi: cannot read .: Is a directory"), "{}", missing.stderr);
     assert_eq!(replay(&["a", "missing", "--strict"]).status, 2);
     assert_eq!(replay(&["missing", "a", "--strict"]).status, 2);
-    fs::remove_dir_all(&folder).unwrap();
 }
 
 #[test]

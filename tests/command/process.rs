@@ -4,12 +4,13 @@ use std::fs::{self, File, OpenOptions};
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::os::unix::process::ExitStatusExt as _;
 use std::process::{Child, Stdio};
+use std::thread;
 use std::time::Duration;
-use std::{env, process, thread};
 
 use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
 
-use crate::run::{Ran, command, signal};
+use crate::folder::Folder;
+use crate::run::{Ran, command, head, signal};
 
 fn spawn(args: &[&str]) -> Child {
     command(args).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap()
@@ -24,12 +25,7 @@ fn a_reader_that_has_seen_enough_ends_the_program_quietly() {
         let mut stdin = child.stdin.take().unwrap();
         let log = log.clone();
         let writer = thread::spawn(move || stdin.write_all(&log));
-        let mut first = String::new();
-        BufReader::new(child.stdout.take().unwrap()).read_line(&mut first).unwrap();
-        assert!(first.ends_with('\n'));
-        let mut stderr = String::new();
-        child.stderr.take().unwrap().read_to_string(&mut stderr).unwrap();
-        assert_eq!((child.wait().unwrap().code(), stderr.as_str()), (Some(0), ""), "{format}");
+        head(child);
         assert!(writer.join().unwrap().is_err(), "the program read on");
     }
 }
@@ -204,11 +200,10 @@ fn a_signal_ends_the_program_wherever_it_waits() {
     assert!(writer.join().unwrap().is_err());
 
     // Nobody writes to the named pipe that it opens.
-    let folder = env::temp_dir().join(format!("kfd-smi-fifo-{}", process::id()));
-    fs::create_dir(&folder).unwrap();
-    let fifo = folder.join("fifo");
+    let folder = Folder::new();
+    let fifo = folder.file("fifo");
     rustix::fs::mknodat(rustix::fs::CWD, &fifo, rustix::fs::FileType::Fifo, 0o600.into(), 0).unwrap();
-    let mut child = spawn(&["replay", fifo.to_str().unwrap()]);
+    let mut child = spawn(&["replay", &fifo]);
     let opens = || {
         fs::read_to_string(format!("/proc/{}/wchan", child.id()))
             .is_ok_and(|wait| wait.contains("wait_for_partner"))
@@ -221,7 +216,6 @@ fn a_signal_ends_the_program_wherever_it_waits() {
     }
     signal(&child, "TERM");
     assert_eq!(child.wait().unwrap().signal(), Some(15));
-    fs::remove_dir_all(&folder).unwrap();
 }
 
 /// What cannot be said is no reason to crash.

@@ -2,37 +2,17 @@
 
 use std::fs::{self, File};
 use std::io::{BufRead as _, BufReader, Read as _};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
-use std::{env, process, thread};
+use std::{env, thread};
 
 use kfd_smi_proto::GpuId;
 use kfd_smi_testkit::fake_kernel::{End, FakeKernel, Gpu};
 
+use crate::folder::Folder;
 use crate::live::{FIRST, SECOND, end, machine, start};
 use crate::run::{Ran, command, signal};
-
-/// A folder that is removed at the end.
-pub(crate) struct Folder(PathBuf);
-
-impl Folder {
-    pub(crate) fn new(name: &str) -> Self {
-        let folder = env::temp_dir().join(format!("kfd-smi-record-{name}-{}", process::id()));
-        fs::create_dir_all(&folder).unwrap();
-        Self(folder)
-    }
-
-    pub(crate) fn file(&self, name: &str) -> String {
-        self.0.join(name).to_str().unwrap().to_owned()
-    }
-}
-
-impl Drop for Folder {
-    fn drop(&mut self) {
-        _ = fs::remove_dir_all(&self.0);
-    }
-}
 
 /// Starts a recording and waits until it watches all GPUs.
 fn record(kernel: &mut FakeKernel, gpus: usize, output: &str, args: &[&str]) -> Child {
@@ -78,7 +58,7 @@ fn read(path: &str) -> String {
 #[test]
 fn what_is_recorded_is_replayed() {
     let Some(mut kernel) = machine().build_or_skip("what_is_recorded_is_replayed") else { return };
-    let folder = Folder::new("replayed");
+    let folder = Folder::new();
     let file = folder.file("c");
     let child = record(&mut kernel, 2, &file, &[]);
     let pid = child.id();
@@ -120,7 +100,7 @@ fn a_second_recording_goes_on_behind_the_first() {
     let Some(mut kernel) = machine().build_or_skip("a_second_recording_goes_on_behind_the_first") else {
         return;
     };
-    let folder = Folder::new("second");
+    let folder = Folder::new();
     let file = folder.file("c");
     for seq in 1..=2 {
         let child = record(&mut kernel, 2, &file, &[]);
@@ -144,7 +124,7 @@ fn files_are_rotated_by_size_and_lose_nothing() {
     let Some(mut kernel) = machine().build_or_skip("files_are_rotated_by_size_and_lose_nothing") else {
         return;
     };
-    let folder = Folder::new("rotated");
+    let folder = Folder::new();
     let file = folder.file("c");
     let child = record(&mut kernel, 2, &file, &["--max-size", "2K", "--max-files", "100"]);
     let mut sent = String::new();
@@ -175,7 +155,7 @@ fn sighup_opens_the_file_anew_and_finds_new_gpus() {
     let Some(mut kernel) = machine().build_or_skip("sighup_opens_the_file_anew_and_finds_new_gpus") else {
         return;
     };
-    let folder = Folder::new("sighup");
+    let folder = Folder::new();
     let (file, old) = (folder.file("c"), folder.file("c.old"));
     let child = record(&mut kernel, 2, &file, &[]);
     emit(&kernel, FIRST, "3 1");
@@ -208,7 +188,7 @@ fn the_time_can_be_limited_and_a_gpu_can_end() {
     let Some(mut kernel) = machine().build_or_skip("the_time_can_be_limited_and_a_gpu_can_end") else {
         return;
     };
-    let folder = Folder::new("limited");
+    let folder = Folder::new();
     let file = folder.file("c");
     let ran: Ran =
         start(&mut kernel, &["record", "-o", &file, "--duration", "0.3"]).wait_with_output().unwrap().into();
@@ -229,7 +209,7 @@ fn what_was_chosen_is_recorded_and_names_can_be_left_out() {
     else {
         return;
     };
-    let folder = Folder::new("chosen");
+    let folder = Folder::new();
     let file = folder.file("c");
     let args = ["--event", "vmfault,gpu_pre_reset", "--pid", "152990", "--redact"];
     let child = record(&mut kernel, 2, &file, &args);
@@ -283,7 +263,7 @@ fn a_full_disk_ends_the_recording_with_a_whole_line() {
     assert!(ran.stderr.contains("/dev/full: No space left on device"), "{}", ran.stderr);
 
     // The shell lets the file grow to 4 KiB and no further.
-    let folder = Folder::new("full");
+    let folder = Folder::new();
     let file = folder.file("c");
     let mut shell = Command::new("sh");
     shell.args([
@@ -315,7 +295,7 @@ fn a_full_disk_ends_the_recording_with_a_whole_line() {
 #[test]
 fn a_signal_at_any_moment_loses_nothing() {
     let Some(mut kernel) = machine().build_or_skip("a_signal_at_any_moment_loses_nothing") else { return };
-    let folder = Folder::new("signals");
+    let folder = Folder::new();
     let mut seed = 0x9e37_79b9_u32;
     for run in 0..200 {
         seed = seed.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
@@ -345,7 +325,7 @@ fn a_signal_at_any_moment_loses_nothing() {
 #[test]
 fn a_stopped_recording_goes_on() {
     let Some(mut kernel) = machine().fifo(8192).build_or_skip("a_stopped_recording_goes_on") else { return };
-    let folder = Folder::new("stopped");
+    let folder = Folder::new();
     let file = folder.file("c");
     let child = record(&mut kernel, 2, &file, &[]);
     for round in 0..5 {
@@ -369,7 +349,7 @@ fn many_events_of_many_gpus_are_all_recorded() {
         builder = builder.gpu(Gpu::new(node as u32 + 1, gpu.0));
     }
     let Some(mut kernel) = builder.build_or_skip("many_events_of_many_gpus_are_all_recorded") else { return };
-    let folder = Folder::new("many");
+    let folder = Folder::new();
     let file = folder.file("c");
     let child = record(&mut kernel, 64, &file, &[]);
     for seq in 0..200_000_usize {

@@ -1,7 +1,7 @@
 //! Runs the command.
 
 use rustix::process::{Pid, Signal, kill_process};
-use std::io::Write as _;
+use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::process::{Child, Command, Output, Stdio};
 
 /// The command, away from the environment of whoever runs the tests.
@@ -22,6 +22,17 @@ pub(crate) fn signal(child: &Child, name: &str) {
         _ => panic!("no signal {name}"),
     };
     kill_process(Pid::from_child(child), signal).unwrap();
+}
+
+/// Reads one line of what a command prints and goes away, which must end the command without a word.
+pub(crate) fn head(mut child: Child) -> String {
+    let mut first = String::new();
+    BufReader::new(child.stdout.take().unwrap()).read_line(&mut first).unwrap();
+    assert!(first.ends_with('\n'));
+    let mut stderr = String::new();
+    child.stderr.take().unwrap().read_to_string(&mut stderr).unwrap();
+    assert_eq!((child.wait().unwrap().code(), stderr.as_str()), (Some(0), ""));
+    first
 }
 
 /// What a run printed and how it ended.

@@ -1,12 +1,11 @@
 //! `kfd-smi stat` on logs and captures: every key of its JSON form, and what people read.
 
 use std::collections::BTreeMap;
-use std::path::PathBuf;
-use std::{env, fs, process};
 
 use kfd_smi_testkit::corpus;
 use serde_json::{Value, json};
 
+use crate::folder::Folder;
 use crate::hostile::assert_harmless;
 use crate::run::{Ran, command, feed};
 
@@ -25,30 +24,6 @@ fn one(ran: &Ran) -> Value {
 
 fn human(log: &[u8]) -> String {
     feed(&["stat"], log).text().to_owned()
-}
-
-/// A folder with files, gone at the end.
-struct Folder(PathBuf);
-
-impl Folder {
-    fn new(name: &str, files: &[(&str, &[u8])]) -> Self {
-        let folder = env::temp_dir().join(format!("kfd-smi-stat-{name}-{}", process::id()));
-        fs::create_dir(&folder).unwrap();
-        for (file, bytes) in files {
-            fs::write(folder.join(file), bytes).unwrap();
-        }
-        Self(folder)
-    }
-
-    fn run(&self, args: &[&str]) -> Ran {
-        command(args).current_dir(&self.0).output().unwrap().into()
-    }
-}
-
-impl Drop for Folder {
-    fn drop(&mut self) {
-        _ = fs::remove_dir_all(&self.0);
-    }
 }
 
 #[test]
@@ -361,14 +336,11 @@ fn each_machine_has_its_own_pages() {
              6 1ea0 : 6 11 -7 @10({pages:x}) 0->1ea0 0 0\n"
         )
     };
-    let folder = Folder::new(
-        "pages",
-        &[
-            ("a", capture("# page-size 65536\n", 1).as_bytes()),
-            ("b", capture("", 2).as_bytes()),
-            ("c", b"5 1 -7 @10(4) 0->1ea0 0:0 0\n6 11 -7 @10(4) 0->1ea0 0 0\n"),
-        ],
-    );
+    let folder = Folder::with(&[
+        ("a", capture("# page-size 65536\n", 1).as_bytes()),
+        ("b", capture("", 2).as_bytes()),
+        ("c", b"5 1 -7 @10(4) 0->1ea0 0:0 0\n6 11 -7 @10(4) 0->1ea0 0 0\n"),
+    ]);
     let moved = |args: &[&str]| {
         let ran = folder.run(&[&["stat", "--format", "json"], args].concat());
         one(&ran)["migrations"]["host_to_device"].clone()
@@ -382,7 +354,7 @@ fn each_machine_has_its_own_pages() {
     );
     assert_eq!(moved(&["a", "b", "c", "--page-size", "4K"])["total_bytes"], 7 * 4096);
     // The inputs are paired each for itself.
-    let halves = Folder::new("halves", &[("a", b"3 1\n"), ("b", b"4 1\n")]);
+    let halves = Folder::with(&[("a", b"3 1\n"), ("b", b"4 1\n")]);
     let json = one(&halves.run(&["stat", "--format", "json", "a", "b"]));
     assert_eq!(json["unpaired"]["gpu_pre_reset"], 1);
     assert_eq!(json["lines"], 2);
@@ -489,7 +461,7 @@ fn nothing_that_a_process_chose_reaches_a_terminal() {
             log.extend([head, &[b'a', byte, b'[', b'2', b'J'], b"\n"].concat());
         }
     }
-    let folder = Folder::new("names", &[("a\x1b[2J\n", &log), ("b", b"3 1\n")]);
+    let folder = Folder::with(&[("a\x1b[2J\n", &log), ("b", b"3 1\n")]);
     for args in [&["stat"][..], &["stat", "--format", "json"], &["check"]] {
         assert_harmless(&feed(args, &log), "names");
         assert_harmless(&folder.run(&[args, &["a\x1b[2J\n", "b"]].concat()), "file names");

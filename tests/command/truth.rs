@@ -1,7 +1,7 @@
 //! What `kfd-smi generate` says is true of its logs, against what `kfd-smi stat` and the library make of the same logs.
 
 use std::collections::BTreeMap;
-use std::{env, fs, process, thread};
+use std::fs;
 
 use kfd_smi_io::capture::{Entry, Log};
 use kfd_smi_proto::{
@@ -9,19 +9,18 @@ use kfd_smi_proto::{
 };
 use serde_json::{Map, Value, json};
 
+use crate::folder::Folder;
 use crate::generate::combinations;
 use crate::run::{Ran, command};
 
 /// A log and its truth.
 fn made(args: &[&str]) -> (Vec<u8>, Value) {
-    let name = format!("kfd-smi-truth-{}-{:?}", process::id(), thread::current().id());
-    let path = env::temp_dir().join(name);
-    _ = fs::remove_file(&path);
-    let args = [&["generate", "--truth", path.to_str().unwrap()], args].concat();
+    let folder = Folder::new();
+    let path = folder.file("truth");
+    let args = [&["generate", "--truth", &path], args].concat();
     let ran: Ran = command(&args).output().unwrap().into();
     assert_eq!((ran.status, ran.stderr.as_str()), (0, ""), "{args:?}");
-    let truth = fs::read(&path).unwrap();
-    fs::remove_file(&path).unwrap();
+    let truth = fs::read(path).unwrap();
     (ran.stdout, serde_json::from_slice(&truth).unwrap())
 }
 
@@ -231,10 +230,7 @@ fn differences(path: &str, truth: &Value, said: &Value, wrong: &mut Vec<String>)
 
 /// What `kfd-smi stat` says of a log.
 fn said(log: &[u8]) -> Value {
-    let path = env::temp_dir().join(format!("kfd-smi-stat-{}-{:?}", process::id(), thread::current().id()));
-    fs::write(&path, log).unwrap();
-    let ran: Ran = command(&["stat", "--format", "json", path.to_str().unwrap()]).output().unwrap().into();
-    fs::remove_file(&path).unwrap();
+    let ran = Folder::with(&[("log", log)]).run(&["stat", "--format", "json", "log"]);
     assert_eq!(ran.status, 0, "{}", ran.stderr);
     serde_json::from_slice(&ran.stdout).unwrap()
 }

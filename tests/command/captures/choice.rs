@@ -5,14 +5,11 @@ use super::*;
 #[test]
 fn captures_of_one_boot_are_merged_by_arrival() {
     // Their clocks disagree, for the time was set; that does not matter.
-    let folder = Folder::new(
-        "one-boot",
-        &[
-            ("a", &boot("x", 5_000_000_000, 4096, "10 1 : 3 1\n30 1 : 3 3\n30 1 : 3 4\n50 1 : 3 6\n")),
-            ("b", &boot("x", 1_000_000_000, 4096, "20 2 : 3 2\n30 2 : bad\n30 2 : 3 5\n")),
-            ("c", &capture("# boot-id x\n")),
-        ],
-    );
+    let folder = Folder::with(&[
+        ("a", &boot("x", 5_000_000_000, 4096, "10 1 : 3 1\n30 1 : 3 3\n30 1 : 3 4\n50 1 : 3 6\n")),
+        ("b", &boot("x", 1_000_000_000, 4096, "20 2 : 3 2\n30 2 : bad\n30 2 : 3 5\n")),
+        ("c", &capture("# boot-id x\n")),
+    ]);
     let records = objects(&folder.replay(&["--format", "json", "a", "b", "c"]));
     let place: Vec<_> = records
         .iter()
@@ -26,13 +23,10 @@ fn captures_of_one_boot_are_merged_by_arrival() {
         ["1970-01-01T00:00:05.000000010Z", "1970-01-01T00:00:01.000000020Z"]
     );
     // Trust is that of its GPU, whatever stands between.
-    let names = Folder::new(
-        "merged-trust",
-        &[
-            ("a", &boot("x", 0, 4096, "10 1 : 1 5:a\n30 1 + 3 1\n")),
-            ("b", &boot("x", 0, 4096, "20 1 + 3 2\n40 1 : 1 5:b\n")),
-        ],
-    );
+    let names = Folder::with(&[
+        ("a", &boot("x", 0, 4096, "10 1 : 1 5:a\n30 1 + 3 1\n")),
+        ("b", &boot("x", 0, 4096, "20 1 + 3 2\n40 1 : 1 5:b\n")),
+    ]);
     let records = objects(&names.replay(&["--format", "json", "a", "b"]));
     assert_eq!(each("trust", &records), ["null", "null", "forgeable", "null"]);
     // What is wrong is said of the file it is in.
@@ -51,18 +45,12 @@ fn captures_of_one_boot_are_merged_by_arrival() {
 
 #[test]
 fn captures_of_different_boots_are_merged_by_the_wall_clock() {
-    let folder = Folder::new(
-        "two-boots",
-        &[
-            (
-                "a",
-                &boot("x", 1_000_000_000_000, 4096, "10 1 : b 10 -2 @10(1) 1 0\n40 1 : b 40 -2 @10(1) 1 0\n"),
-            ),
-            ("b", &boot("y", 1_000_000_000_000 - 1000, 65536, "1020 1 : b 1020 -2 @10(1) 1 0\n")),
-            ("no clock", &capture("# boot-id z\n7 1 : 3 1\n")),
-            ("raw", b"3 9\n"),
-        ],
-    );
+    let folder = Folder::with(&[
+        ("a", &boot("x", 1_000_000_000_000, 4096, "10 1 : b 10 -2 @10(1) 1 0\n40 1 : b 40 -2 @10(1) 1 0\n")),
+        ("b", &boot("y", 1_000_000_000_000 - 1000, 65536, "1020 1 : b 1020 -2 @10(1) 1 0\n")),
+        ("no clock", &capture("# boot-id z\n7 1 : 3 1\n")),
+        ("raw", b"3 9\n"),
+    ]);
     for files in [["a", "b"], ["b", "a"]] {
         let ran = folder.replay(&["--format", "json", files[0], files[1]]);
         let records = objects(&ran);
@@ -96,14 +84,11 @@ fn captures_of_different_boots_are_merged_by_the_wall_clock() {
 #[test]
 fn the_page_size_is_that_of_the_capture() {
     let line = "1 1 : b 1 -2 @10(1) 1 0\n";
-    let folder = Folder::new(
-        "pages",
-        &[
-            ("64k", &capture(&format!("# page-size 65536\n{line}"))),
-            ("none", &capture(line)),
-            ("raw", b"b 1 -2 @10(1) 1 0\n"),
-        ],
-    );
+    let folder = Folder::with(&[
+        ("64k", &capture(&format!("# page-size 65536\n{line}"))),
+        ("none", &capture(line)),
+        ("raw", b"b 1 -2 @10(1) 1 0\n"),
+    ]);
     let memory = |args: &[&str]| {
         let ran = folder.replay(args);
         let lines = ran.lines().into_iter().filter_map(|line| line.split_once("mmu_notify, "));
@@ -161,17 +146,14 @@ fn a_span_of_time_begins_with_from_and_ends_before_to() {
 
 #[test]
 fn the_last_of_those_that_were_chosen() {
-    let folder = Folder::new(
-        "last",
-        &[
-            ("day", &seconds()),
-            ("raw", b"3 1\n3 2\n4 1\n"),
-            ("a", &boot("x", 0, 4096, "1 1 : 3 1\n3 1 : 3 3\n")),
-            ("b", &boot("x", 0, 4096, "2 1 : 3 2\n4 1 : 4 4\n")),
-            // Not what the name says to the command.
-            ("-", b"3 7\n"),
-        ],
-    );
+    let folder = Folder::with(&[
+        ("day", &seconds()),
+        ("raw", b"3 1\n3 2\n4 1\n"),
+        ("a", &boot("x", 0, 4096, "1 1 : 3 1\n3 1 : 3 3\n")),
+        ("b", &boot("x", 0, 4096, "2 1 : 3 2\n4 1 : 4 4\n")),
+        // Not what the name says to the command.
+        ("-", b"3 7\n"),
+    ]);
     let resets = |args: &[&str]| {
         let ran = folder.replay(&[&["--format", "json"], args].concat());
         assert_eq!(ran.status, 0, "{}", ran.stderr);
@@ -216,14 +198,11 @@ fn speed_changes_nothing_but_the_time_it_takes() {
         assert_eq!(shown(&["--speed", "1000000"]), max);
         assert_eq!(shown(&[]), max);
     }
-    let folder = Folder::new(
-        "speed",
-        &[
-            ("a", &boot("x", 0, 4096, "1 1 : 3 1\n3 1 : 3 3\n")),
-            ("b", &boot("x", 0, 4096, "2 1 : 3 2\n")),
-            ("raw", b"3 1\n"),
-        ],
-    );
+    let folder = Folder::with(&[
+        ("a", &boot("x", 0, 4096, "1 1 : 3 1\n3 1 : 3 3\n")),
+        ("b", &boot("x", 0, 4096, "2 1 : 3 2\n")),
+        ("raw", b"3 1\n"),
+    ]);
     assert_eq!(folder.replay(&["a", "b", "--format", "raw", "--speed", "0.5"]).text(), "3 1\n3 2\n3 3\n");
     for wrong in ["0", "-1", "fast", "nan", ""] {
         assert_eq!(folder.replay(&["a", &format!("--speed={wrong}")]).status, 2, "{wrong}");
@@ -262,7 +241,7 @@ fn a_whole_capture_is_copied_byte_by_byte() {
     let facts = FACTS.replace("# something a newer version says\n", "");
     assert_eq!(replay(&["--format", "capture"], &capture(&facts)).stdout, capture(&facts));
     // Several stand one behind the other.
-    let folder = Folder::new("copies", &[("a", EXAMPLE), ("b", &seconds())]);
+    let folder = Folder::with(&[("a", EXAMPLE), ("b", &seconds())]);
     assert_eq!(folder.replay(&["a", "b", "--format", "capture"]).stdout, [EXAMPLE, &seconds()].concat());
 }
 
@@ -352,7 +331,7 @@ fn redaction_leaves_no_name() {
 
 #[test]
 fn no_capture_can_be_made_of_a_raw_log() {
-    let folder = Folder::new("raw", &[("raw", b"3 1\n"), ("day", &capture("1 1 : 3 1\n"))]);
+    let folder = Folder::with(&[("raw", b"3 1\n"), ("day", &capture("1 1 : 3 1\n"))]);
     let ran = replay(&["--format", "capture"], b"3 1\n");
     assert_eq!((ran.status, ran.text()), (2, ""));
     assert_eq!(

@@ -7,10 +7,9 @@ use std::fs;
 use std::io;
 use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
-use std::process;
-use std::sync::atomic::{AtomicU32, Ordering};
 
 use kfd_smi_proto::GpuId;
+use tempfile::TempDir;
 
 /// A GPU, or a partition of one, as the topology describes it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -93,7 +92,7 @@ fn lines(values: &[(&str, u64)]) -> String {
 /// The folder that stands for `/sys`, removed when dropped.
 #[derive(Debug)]
 pub(super) struct Tree {
-    root: PathBuf,
+    root: TempDir,
     gpus: BTreeMap<GpuId, Gpu>,
     hidden: BTreeSet<GpuId>,
     /// The processes below `proc`, and for whom each stays there.
@@ -109,11 +108,8 @@ const FOLDERS: [&str; 2] = ["/sys/class/kfd", "/sys/devices/virtual/kfd"];
 impl Tree {
     /// The folder of a driver without GPUs, or of a machine without the driver.
     pub(super) fn new(loaded: bool) -> io::Result<Self> {
-        static COUNT: AtomicU32 = AtomicU32::new(0);
-        let name = format!("kfd-smi-fake-{}-{}", process::id(), COUNT.fetch_add(1, Ordering::Relaxed));
         // Links on the way would make other names of the same files.
-        let root = env::temp_dir().canonicalize()?.join(name);
-        fs::create_dir(&root)?;
+        let root = tempfile::Builder::new().prefix("kfd-smi-").tempdir_in(env::temp_dir().canonicalize()?)?;
         let tree = Self {
             root,
             gpus: BTreeMap::new(),
@@ -137,20 +133,20 @@ impl Tree {
     }
 
     fn path(&self, path: &str) -> PathBuf {
-        self.root.join(path)
+        self.root.path().join(path)
     }
 
     fn kfd(&self, path: &str) -> PathBuf {
-        self.root.join("devices/virtual/kfd/kfd").join(path)
+        self.root.path().join("devices/virtual/kfd/kfd").join(path)
     }
 
     /// The file that stands for this one, if it is one of the driver's or in the folder already.
     pub(super) fn redirect(&self, path: &Path) -> Option<PathBuf> {
-        if path.starts_with(&self.root) {
+        if path.starts_with(self.root.path()) {
             return Some(path.to_owned());
         }
         FOLDERS.iter().find(|folder| path.starts_with(folder))?;
-        Some(self.root.join(path.strip_prefix("/sys").ok()?))
+        Some(self.root.path().join(path.strip_prefix("/sys").ok()?))
     }
 
     /// Says that a file of the folder was opened, and returns whether it can be read.
@@ -239,12 +235,5 @@ impl Tree {
             }
         }
         Ok(())
-    }
-}
-
-impl Drop for Tree {
-    fn drop(&mut self) {
-        // It lies among temporary files: what cannot be removed now, others remove later.
-        _ = fs::remove_dir_all(&self.root);
     }
 }
