@@ -344,7 +344,9 @@ mod tests {
         assert!(size_of::<Histogram>().div_ceil(1000) == 31, "{}", size_of::<Histogram>());
         assert!(size_of::<Statistics>().div_ceil(1000) == 62, "{}", size_of::<Statistics>());
         assert_eq!(size_of::<EventCounts>(), 120);
-        assert!(size_of::<Pairer>().div_ceil(1000) == 173, "{}", size_of::<Pairer>());
+        // Some machines of 32 bits align numbers of 64 bits less.
+        let pairer = if align_of::<u64>() == 8 { 173 } else { 157 };
+        assert!(size_of::<Pairer>().div_ceil(1000) == pairer, "{}", size_of::<Pairer>());
     }
 
     #[test]
