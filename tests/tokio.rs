@@ -5,8 +5,10 @@ use core::pin::pin;
 use core::task::{Context, Poll, Waker as TaskWaker};
 use std::io::Write as _;
 use std::os::fd::OwnedFd;
-use std::os::unix::net::UnixStream;
+use std::os::unix::net::{UnixDatagram, UnixStream};
+use std::sync::mpsc;
 use std::thread;
+use std::time::Duration;
 
 use kfd_smi_io::{AsyncEventReader, GpuId, Next, SmiClient};
 
@@ -66,6 +68,37 @@ fn nothing_is_ready_until_something_comes() {
         // It is in the decoder: no file descriptor is readable.
         assert_eq!(bytes(reader.next().await.unwrap()), b"3 2");
         assert_eq!(reader.clients().count(), 1);
+    });
+}
+
+/// Kernels before 5.18 give 8 bytes a read, so a read can leave the end of a line in the driver's buffer.
+#[test]
+fn a_line_in_many_reads_is_not_left_behind() {
+    run(async {
+        // A datagram is a read.
+        let (ours, theirs) = UnixDatagram::pair().unwrap();
+        theirs.set_nonblocking(true).unwrap();
+        let client = SmiClient::from_fd(GpuId(1), OwnedFd::from(theirs));
+        let mut reader = AsyncEventReader::new([client]).unwrap();
+        {
+            let next = pin!(reader.next());
+            assert!(matches!(next.poll(&mut Context::from_waker(TaskWaker::noop())), Poll::Pending));
+        }
+        let line = b"8 14601738586508 -152990 @7f0f15200(1ea0) M\n";
+        for piece in line.chunks(8) {
+            ours.send(piece).unwrap();
+        }
+        // Were it left there, nothing would come for ever.
+        let (done, is_done) = mpsc::channel::<()>();
+        let waker = reader.waker();
+        let guard = thread::spawn(move || {
+            if is_done.recv_timeout(Duration::from_secs(10)) == Err(mpsc::RecvTimeoutError::Timeout) {
+                waker.wake();
+            }
+        });
+        assert_eq!(bytes(reader.next().await.unwrap()), line[..line.len() - 1]);
+        drop(done);
+        guard.join().unwrap();
     });
 }
 

@@ -23,8 +23,14 @@ use crate::reader::{EventReader, Next, Waker};
 /// let client = Kfd::open()?.smi_events(GpuId(0x1ea0))?;
 /// client.set_mask(EventMask::KNOWN | EventMask::ALL_PROCESSES)?;
 /// let mut reader = AsyncEventReader::new([client])?;
-/// while let Next::Record(record) = reader.next().await? {
-///     println!("{:?}", record.line.event);
+/// loop {
+///     match reader.next().await? {
+///         Next::Record(record) => println!("{:?}: {:?}", record.gpu, record.line.event),
+///         Next::Ended(gpu, error) => eprintln!("GPU {gpu} ended: {error:?}"),
+///         Next::Full(gpu) => eprintln!("GPU {gpu}: events may have been lost"),
+///         Next::Finished | Next::Woken => break,
+///         _ => {}
+///     }
 /// }
 /// # Ok(())
 /// # }
