@@ -12,13 +12,15 @@
 //! | `fault_retries` | starts of one page fault without an end | 10 |
 //! | `fault_storm` | faults of one page that were handled, one after the other | 20 |
 //! | `migration_ping_pong` | changes of direction of one range of pages | 10 |
-//! | `eviction_churn` | evictions of a process from a GPU within one second, which begins with one | 10 |
+//! | `eviction_churn` | evictions of a process from a GPU within one second, to a tenth | 10 |
 //! | `suspension` | percent of the time of the log that the queues of a process were suspended; it must be a second long | 50 |
 //! | `lost_events` | signs that events are missing | 1 |
 //! | `forgeable_lines` | lines that a process could have forged through its name | 1 |
 //!
 //! Memory is bounded: each rule keeps so many GPUs, processes, pages or ranges; beyond, it forgets the lighter half, see
 //! [`Bounded`](crate::bounded::Bounded). Of each rule and input the heaviest 32 are named and the rest is one finding.
+
+use std::time::Duration;
 
 use kfd_smi_proto::{BootNanos, Escaped, Event, GpuId, PageSize, Paired, Span};
 
@@ -148,6 +150,7 @@ impl Situation<'_> {
 #[derive(Clone, Debug)]
 pub(crate) struct Findings {
     thresholds: Vec<Threshold>,
+    expiry: Duration,
     /// Whether events are left out, so that a missing one means nothing.
     is_partial: bool,
     gpu: gpu::Gpus,
@@ -162,9 +165,10 @@ pub(crate) struct Findings {
 }
 
 impl Findings {
-    pub(crate) fn new(thresholds: &[Threshold], is_partial: bool) -> Self {
+    pub(crate) fn new(thresholds: &[Threshold], expiry: Duration, is_partial: bool) -> Self {
         Self {
             thresholds: thresholds.to_vec(),
+            expiry,
             is_partial,
             gpu: gpu::Gpus::default(),
             memory: memory::Memory::default(),
@@ -172,14 +176,14 @@ impl Findings {
             evidence: Evidence::default(),
             signs: Seen::default(),
             last: At::default(),
-            orphans: evidence::Orphans::default(),
+            orphans: evidence::Orphans::new(expiry),
             forgeable: Seen::default(),
         }
     }
 
     /// Another input begins.
     pub(crate) fn clear(&mut self) {
-        *self = Self::new(&self.thresholds, self.is_partial);
+        *self = Self::new(&self.thresholds, self.expiry, self.is_partial);
     }
 
     /// A boot is over, with this still open at this time: nothing will end it, and times begin anew.
@@ -188,7 +192,7 @@ impl Findings {
             let age = span.start.zip(now).map_or(0, |(start, now)| now.nanos().saturating_sub(start.nanos()));
             self.memory.open(span);
             self.queues.open(span, age);
-            self.orphans.open(span, age);
+            self.orphans.open(span, age, &self.last);
         }
         self.queues.end_segment();
         self.orphans.end_segment();
@@ -207,7 +211,7 @@ impl Findings {
         }
         self.last = *at;
         let Ok(event) = &record.event else {
-            return self.evidence(&Evidence { malformed: 1, ..Evidence::default() });
+            return self.sign(&Evidence { malformed: 1, ..Evidence::default() }, at.forgeable);
         };
         self.gpu.event(at, event);
         self.queues.event(at, event);
@@ -215,7 +219,7 @@ impl Findings {
         if let Event::DroppedEvents(dropped) = event
             && dropped.id() != kfd_smi_proto::DroppedEvents::NEW_ID
         {
-            self.evidence(&Evidence { dropped: dropped.count.into(), ..Evidence::default() });
+            self.sign(&Evidence { dropped: dropped.count.into(), ..Evidence::default() }, at.forgeable);
         }
         for paired in results {
             self.memory.paired(at, paired, page_size);
@@ -224,11 +228,16 @@ impl Findings {
         }
     }
 
-    /// Something tells that events are missing, behind the last line.
+    /// Something besides lines tells that events are missing, behind the last line.
     pub(crate) fn evidence(&mut self, evidence: &Evidence) {
+        self.sign(evidence, false);
+    }
+
+    fn sign(&mut self, evidence: &Evidence, forgeable: bool) {
         self.evidence.merge(evidence);
         if evidence.is_sign() {
             self.signs.add(&At { seq: self.last.seq.max(1), forgeable: false, ..self.last });
+            self.signs.forgeable += if forgeable { evidence.count() } else { 0 };
         }
     }
 
@@ -238,7 +247,7 @@ impl Findings {
         self.gpu.found(&mut out);
         self.memory.found(&mut out);
         self.queues.found(&mut out);
-        let none = evidence::Orphans::default();
+        let none = evidence::Orphans::new(self.expiry);
         let orphans = if self.is_partial { &none } else { &self.orphans };
         orphans.found(&self.evidence, &self.signs, &mut out);
         let (count, lines) = (self.forgeable.count, Count(self.forgeable.count, "line"));

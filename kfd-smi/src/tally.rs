@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::mem;
+use std::time::Duration;
 
 use kfd_smi_io::Record as IoRecord;
 use kfd_smi_io::capture::{Entry, Text};
@@ -35,6 +36,7 @@ pub(crate) struct Tally {
     /// For each size of pages, of which there are 64 at most: sizes are counted in pages.
     parts: BTreeMap<u64, Box<Statistics>>,
     pairer: Box<Pairer<4096>>,
+    expiry: Duration,
     /// What became of the current line.
     results: Vec<Paired>,
     gpus: Bounded<Option<GpuId>, Group, MOST_GPUS>,
@@ -56,6 +58,10 @@ pub(crate) struct Tally {
     boot: Option<Option<Text>>,
     /// The latest time of the kernel in this segment.
     last_time: Option<BootNanos>,
+    /// The earliest and the latest of all.
+    first_and_last: Option<(BootNanos, BootNanos)>,
+    /// Lines that were left out because their time is not known.
+    pub(crate) left_out: u64,
 }
 
 /// What lines of one GPU or one process come to.
@@ -142,7 +148,8 @@ impl Tally {
         Self {
             page_size,
             parts: BTreeMap::new(),
-            pairer: Box::new(Pairer::new()),
+            pairer: Box::new(Pairer::with_expiry(judge.expiry)),
+            expiry: judge.expiry,
             results: vec![],
             gpus: Bounded::default(),
             other_gpus: Group::default(),
@@ -152,12 +159,14 @@ impl Tally {
             forgeable: EventCounts::default(),
             forgeable_malformed: 0,
             evidence: Evidence::default(),
-            findings: Findings::new(&judge.thresholds, is_partial),
+            findings: Findings::new(&judge.thresholds, judge.expiry, is_partial),
             found: vec![],
             input: None,
             inputs: 0,
             boot: None,
             last_time: None,
+            first_and_last: None,
+            left_out: 0,
         }
     }
 
@@ -175,7 +184,7 @@ impl Tally {
         self.findings.end_segment(self.pairer.open(), self.last_time.take());
         // What is open counts as unpaired already.
         if self.pairer.open().next().is_some() {
-            *self.pairer = Pairer::new();
+            *self.pairer = Pairer::with_expiry(self.expiry);
         }
     }
 
@@ -196,6 +205,7 @@ impl Tally {
                     Some(before) if before.is_some() && before == boot => evidence.restarts = 1,
                     Some(_) => {
                         self.end_segment();
+                        self.resets.begin();
                         evidence.boots = 1;
                     }
                 }
@@ -249,7 +259,15 @@ impl Tally {
         let part = self.parts.entry(page_size.bytes()).or_insert_with(|| Box::new(Statistics::new()));
         part.line(line);
         results.iter().for_each(|paired| part.paired(paired));
-        self.last_time = line.event.as_ref().ok().and_then(Event::time).max(self.last_time);
+        // A time that could be forged is none.
+        let event = line.event.as_ref().ok().filter(|_| !line.trust.is_forgeable());
+        if let Some(time) = event.and_then(Event::time) {
+            self.last_time = self.last_time.max(Some(time));
+            self.first_and_last = Some(match self.first_and_last {
+                Some((first, last)) => (first.min(time), last.max(time)),
+                None => (time, time),
+            });
+        }
         let at = At::new(record, self.last_time);
         self.group(line, source.gpu, &results, page_size);
         self.resets.line(&at, record, &results, self.input.as_deref());
@@ -330,9 +348,11 @@ impl Tally {
         &self.evidence
     }
 
-    /// Whether all times are of one boot, as far as is known.
-    pub(crate) const fn is_one_boot(&self) -> bool {
-        self.inputs <= 1 && self.evidence.boots == 0
+    /// Nanoseconds from the first to the last line; `None` also if they are not of one boot: then their times have
+    /// nothing to do with each other. What could be forged has no part in it.
+    pub(crate) fn span(&self) -> Option<u64> {
+        let (first, last) = self.first_and_last.filter(|_| self.inputs <= 1 && self.evidence.boots == 0)?;
+        Some(last.nanos() - first.nanos())
     }
 
     pub(crate) const fn resets(&self) -> &Resets {

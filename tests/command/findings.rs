@@ -154,6 +154,12 @@ fn churning_queues_are_found() {
         text,
         "the queues of process 7 were evicted 10 times on GPU 0x1ea0, 10 of them within one second"
     );
+    // Wherever a second begins.
+    let later: String =
+        (0..18).map(|n| format!("9 {} -7 1ea0 2\n", 100_960_000_000_u64 + n * 4_000_000)).collect();
+    let text =
+        found("eviction_churn", &[], &format!("9 100000000000 -7 1ea0 2\n{later}"))[0]["text"].to_string();
+    assert!(text.contains("19 times") && text.contains("18 of them within one second"), "{text}");
     // As many, but not in one second.
     let slow: String =
         (0..50).map(|n| format!("9 {n}500000000 -7 1ea0 2\na {n}600000000 -7 1ea0 0\n")).collect();
@@ -172,6 +178,15 @@ fn queues_that_stand_still_are_found() {
         )
     });
     assert_eq!(text, "the queues of process 7 were suspended on GPU 0x1ea0 for 5.000 s of 10.000 s, 50 %");
+    // What hangs is killed, or the GPU is reset.
+    for end in ["d 7 ", "3 1 job hang"] {
+        let log =
+            format!("9 1000000000 -7 1ea0 2\n7 9000000000 -8 @1(2) W\n{end}\n7 11000000000 -8 @1(2) W\n");
+        let capture: String = log.lines().map(|line| format!("5 1ea0 : {line}\n")).collect();
+        let found = found("suspension", &[], &format!("# kfd-smi capture 1\n{capture}"));
+        let text = "the queues of process 7 were suspended on GPU 0x1ea0 for 8.000 s of 10.000 s, 80 %";
+        assert_eq!(found.iter().map(|one| &one["text"]).collect::<Vec<_>>(), [text], "{end}");
+    }
     let still = found("suspension", &[], "9 1000000000 -7 1ea0 2\n7 11000000000 -8 @1(2) W\n");
     assert!(still[0]["text"].as_str().unwrap().ends_with("for 10.000 s of 10.000 s, 100 %, to the end"));
     // Also at the end of a boot, and of an input that others follow.
@@ -272,4 +287,39 @@ fn a_finding_says_which_of_several_inputs_it_is_of() {
     let ran = folder.run(&["stat", "--format", "json", "a", "b\x1b"]);
     assert!(ran.text().contains("had 1 VM fault [a]"), "{}", ran.text());
     assert!(ran.text().contains(r"[b\\x1b]"), "{}", ran.text());
+}
+
+#[test]
+fn what_took_long_is_not_lost() {
+    let one = |args: &[&str], log: &str| found("lost_events", args, log);
+    // The end of a migration came after eleven seconds.
+    let slow = "5 1000000000 -10 @1(1) 0->1 0:0 1\n6 12000000000 -10 @1(1) 0->1 1 0\n\
+                7 20000000000 -10 @2(1) R\n8 40000000000 -10 @2(1) M\n";
+    assert_eq!(one(&[], slow).len(), 0);
+    let durations = |args: &[&str]| object(args, slow.as_bytes())["faults"]["duration_ns"]["max"].clone();
+    assert_eq!((durations(&[]), durations(&["--expiry", "1m"])), (Value::Null, "20000000000".into()));
+    // One that never came is missed at the last line that was there.
+    let open = "5 1 -10 @1(1) 0->1 0:0 1\n6 2 -10 @1(1) 0->1 1 0\n5 3 -10 @9(1) 0->1 0:0 1\n7 20000000000 -10 @2(1) R\n";
+    let [finding] = &one(&[], open)[..] else { panic!("one is lost") };
+    assert_eq!((&finding["first_seq"], &finding["last_seq"]), (&4.into(), &4.into()));
+    assert_eq!(one(&["--expiry", "1m"], open).len(), 0);
+}
+
+#[test]
+fn a_loss_that_a_process_made_up_is_marked() {
+    let forged = &found("lost_events", &[], "1 5:a\nx\n")[0]["text"];
+    assert_eq!(forged, "events may be missing: 1 malformed line (could be forged)");
+    let both = &found("lost_events", &[], "x\n1 5:a\nx\n")[0]["text"];
+    assert_eq!(both, "events may be missing: 2 malformed lines");
+}
+
+#[test]
+fn lines_of_another_boot_lead_to_no_reset() {
+    let boot = |id: u32, lines: &str| format!("# kfd-smi capture 1\n# boot-id {id}\n{lines}");
+    let text = |second: u32| {
+        let log = boot(1, "1 1 : 9 1 -7 1 2\n") + &boot(second, "2 1 : 3 1 hang\n");
+        feed(&["stat"], log.as_bytes()).text().to_owned()
+    };
+    assert!(text(1).contains("| line 1: queue_eviction"));
+    assert!(text(2).contains("gpu_reset: GPU 0x1 was reset") && !text(2).contains("| line 1"));
 }

@@ -408,7 +408,7 @@ fn a_process_on_many_gpus_is_one() {
     }
     let text = human(log.as_bytes());
     assert!(
-        text.contains("2 processes began to use GPUs, each counted once although every GPU reports it"),
+        text.contains("2 processes began to use GPUs, each counted once for all GPUs that it uses at a time"),
         "{text}"
     );
 }

@@ -35,7 +35,7 @@ pub(crate) struct Stat {
     #[arg(long, conflicts_with_all = ["files", "from", "to", "strict"])]
     pub(crate) live: bool,
     /// With --live: how often to print: 2s, 1m.
-    #[arg(long, value_name = "TIME", value_parser = duration, default_value = "2s", requires = "live")]
+    #[arg(long, value_name = "TIME", value_parser = duration, default_value = "2s", requires = "live", conflicts_with_all = ["files", "from", "to", "strict"])]
     pub(crate) interval: Duration,
     #[command(flatten)]
     pub(crate) device: Device,
@@ -47,6 +47,9 @@ pub(crate) struct Judge {
     /// From which number on something is a finding; see below for the rules.
     #[arg(long = "threshold", value_name = "RULE=N,...", value_delimiter = ',', value_parser = Threshold::parse)]
     pub(crate) thresholds: Vec<Threshold>,
+    /// After how long without an END a migration or a page fault is given up: it has no duration then, and counts as unpaired.
+    #[arg(long, value_name = "TIME", value_parser = duration, default_value = "10s")]
+    pub(crate) expiry: Duration,
     /// How many lines before a reset are kept and shown with it.
     #[arg(long, value_name = "N", default_value_t = 10, value_parser = clap::value_parser!(u16).range(0..=1000))]
     pub(crate) before_reset: u16,

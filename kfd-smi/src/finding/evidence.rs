@@ -1,12 +1,11 @@
 //! `lost_events`: the kernel does not say what it drops, so this is what tells of it.
 
+use std::time::Duration;
+
 use kfd_smi_proto::{AbandonReason, Event, Paired, Span, SpanKind};
 
 use super::{At, Candidate, Rule, Seen, Sink};
 use crate::amount::Count;
-
-/// After so long in a segment, the start of a migration or fault must have been in it: what takes longer has expired.
-const SETTLED: u64 = 10_000_000_000;
 
 /// What was counted besides lines. Each is a fact; none says how many events are missing, but `lost` and `dropped`.
 #[derive(Clone, Copy, Debug, Default)]
@@ -39,8 +38,13 @@ impl Evidence {
     }
 
     /// Whether any of it tells that events are missing.
-    pub(super) fn is_sign(&self) -> bool {
-        self.signs().iter().any(|(count, _)| *count > 0)
+    pub(crate) fn is_sign(&self) -> bool {
+        self.count() > 0
+    }
+
+    /// How many signs there were.
+    pub(super) fn count(&self) -> u64 {
+        self.signs().iter().fold(0, |sum, (count, _)| sum.saturating_add(*count))
     }
 
     /// How often there was a sign of each kind, and which.
@@ -58,10 +62,13 @@ impl Evidence {
 }
 
 /// STARTs and ENDs that miss each other although they cannot.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 pub(super) struct Orphans {
+    /// After so long in a segment, the start of a migration or fault must have been in it: what takes longer has expired.
+    /// In nanoseconds.
+    expiry: u64,
     ends: Seen,
-    starts: u64,
+    starts: Seen,
     /// Whether this kernel always ends a migration: those that print an error code do.
     always_ends: bool,
     /// The first time of this segment.
@@ -71,6 +78,17 @@ pub(super) struct Orphans {
 }
 
 impl Orphans {
+    pub(super) fn new(expiry: Duration) -> Self {
+        Self {
+            expiry: expiry.as_nanos().try_into().unwrap_or(u64::MAX),
+            ends: Seen::default(),
+            starts: Seen::default(),
+            always_ends: false,
+            first: None,
+            pushed_out: false,
+        }
+    }
+
     pub(super) fn end_segment(&mut self) {
         self.first = None;
         self.always_ends = false;
@@ -89,8 +107,10 @@ impl Orphans {
     pub(super) fn paired(&mut self, at: &At, paired: &Paired, results: &[Paired]) {
         match paired {
             Paired::OrphanEnd(SpanKind::Migrate | SpanKind::PageFault) => {
-                let is_settled =
-                    at.nanos.zip(self.first).is_some_and(|(now, first)| now.saturating_sub(first) > SETTLED);
+                let is_settled = at
+                    .nanos
+                    .zip(self.first)
+                    .is_some_and(|(now, first)| now.saturating_sub(first) > self.expiry);
                 let has_expired = results
                     .iter()
                     .any(|paired| matches!(paired, Paired::Abandoned(_, AbandonReason::Expired)));
@@ -99,22 +119,29 @@ impl Orphans {
                 }
             }
             Paired::Abandoned(_, AbandonReason::PushedOut) => self.pushed_out = true,
-            Paired::Abandoned(span, AbandonReason::Expired) => self.open(span, u64::MAX),
+            // The END can be this line, only late.
+            Paired::Abandoned(span, AbandonReason::Expired)
+                if !results.iter().any(|paired| matches!(paired, Paired::OrphanEnd(_))) =>
+            {
+                self.open(span, u64::MAX, at);
+            }
             _ => {}
         }
     }
 
-    /// The END of a START did not come, in so many nanoseconds.
-    pub(super) fn open(&mut self, span: &Span, age: u64) {
-        if span.activity.kind() == SpanKind::Migrate && age > SETTLED {
-            self.starts += u64::from(self.always_ends);
+    /// The END of a START did not come, in so many nanoseconds up to here.
+    pub(super) fn open(&mut self, span: &Span, age: u64, at: &At) {
+        if span.activity.kind() == SpanKind::Migrate && age > self.expiry && self.always_ends {
+            self.starts.add(&At { forgeable: span.forgeable, ..*at });
         }
     }
 
+    /// `signs` says where what is counted in `evidence` stood, and how much of it could be forged.
     pub(super) fn found(&self, evidence: &Evidence, signs: &Seen, out: &mut Sink<'_, '_>) {
         let mut seen = self.ends;
+        seen.merge(&self.starts);
         seen.merge(signs);
-        let (ends, starts) = (self.ends.count, self.starts);
+        let (ends, starts) = (self.ends.count, self.starts.count);
         let own = [
             (ends, format!("{} without the start of its migration or fault", Count(ends, "end"))),
             (starts, format!("{} without an end, on a kernel that ends all", Count(starts, "migration"))),
@@ -122,7 +149,7 @@ impl Orphans {
         let all: Vec<_> = evidence.signs().into_iter().chain(own).filter(|(count, _)| *count > 0).collect();
         let count = all.iter().fold(0_u64, |sum, (count, _)| sum.saturating_add(*count));
         let words: Vec<_> = all.into_iter().map(|(_, words)| words).collect();
-        let seen = Seen { count, forgeable: 0, ..seen };
+        let seen = Seen { count, ..seen };
         out.rule(Rule::LostEvents, [(count, Candidate::new(seen, None, None))].into_iter(), |_, _| {
             format!("events may be missing: {}", words.join("; "))
         });

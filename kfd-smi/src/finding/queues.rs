@@ -1,6 +1,6 @@
 //! `eviction_churn` and `suspension`: queues that do not run.
 
-use kfd_smi_proto::{Activity, BootNanos, Event, GpuId, Paired, Span};
+use kfd_smi_proto::{AbandonReason, Activity, BootNanos, Event, GpuId, Paired, Span};
 
 use super::{At, Candidate, Rule, Seen, Sink, on};
 use crate::amount::{Count, Nanos};
@@ -21,9 +21,10 @@ pub(super) struct Queues {
 #[derive(Clone, Copy, Debug, Default)]
 struct Churn {
     seen: Seen,
-    /// The second that is being counted, when it began, and the fullest so far.
-    begun: Option<u64>,
-    within: u64,
+    /// How many there were in each of the ten tenths of a second up to this one, the place of each its number modulo
+    /// ten; and the most that ten had together.
+    tenth: u64,
+    tenths: [u32; 10],
     peak: u64,
     suspended: u64,
     /// Whether it was so at the end of a boot.
@@ -39,13 +40,20 @@ impl Weight for Churn {
 impl Churn {
     fn add(&mut self, at: &At) {
         self.seen.add(at);
-        let Some(now) = at.nanos else { return };
-        // A second begins with the first eviction behind the one before.
-        if self.begun.is_none_or(|begun| now.saturating_sub(begun) >= SECOND || now < begun) {
-            (self.begun, self.within) = (Some(now), 0);
+        let Some(now) = at.nanos.map(|nanos| nanos / (SECOND / 10)) else { return };
+        let place = |tenth: u64| (tenth % 10) as usize;
+        if now.abs_diff(self.tenth) >= 10 {
+            self.tenths = [0; 10];
+            self.tenth = now;
         }
-        self.within += 1;
-        self.peak = self.peak.max(self.within);
+        // Times can go back a little: what is in the ring stays.
+        while self.tenth < now {
+            self.tenth += 1;
+            self.tenths[place(self.tenth)] = 0;
+        }
+        let count = &mut self.tenths[place(now)];
+        *count = count.saturating_add(1);
+        self.peak = self.peak.max(self.tenths.iter().map(|count| u64::from(*count)).sum());
     }
 }
 
@@ -54,18 +62,22 @@ impl Queues {
         self.before += self.span();
         (self.first, self.last) = (None, 0);
         // A second does not go on in another boot.
-        self.all.values_mut().for_each(|churn| churn.begun = None);
+        self.all.values_mut().for_each(|churn| churn.tenths = [0; 10]);
     }
 
     /// These have been suspended for so long, and nothing more comes.
     pub(super) fn open(&mut self, span: &Span, age: u64) {
-        if let Activity::Queue { pid, node, .. } = span.activity
-            && let Some(churn) = self.all.get_mut(&(pid.0.into(), span.gpu.or(Some(node))))
-            && !span.forgeable
-        {
-            churn.suspended = churn.suspended.saturating_add(age);
+        if let Some(churn) = self.suspended(span, age) {
             churn.still = true;
         }
+    }
+
+    /// These were suspended for so long.
+    fn suspended(&mut self, span: &Span, time: u64) -> Option<&mut Churn> {
+        let Activity::Queue { pid, node, .. } = span.activity else { return None };
+        let churn = self.all.get_mut(&(pid.0.into(), span.gpu.or(Some(node)))).filter(|_| !span.forgeable)?;
+        churn.suspended = churn.suspended.saturating_add(time);
+        Some(churn)
     }
 
     fn span(&self) -> u64 {
@@ -86,13 +98,17 @@ impl Queues {
     }
 
     pub(super) fn paired(&mut self, at: &At, paired: &Paired) {
-        if let Paired::Interval(interval) = paired
-            && let Activity::Queue { .. } = interval.span.activity
-            && let Some(pid) = at.pid
-            && let Some(churn) = self.all.get_mut(&(pid, at.gpu))
-            && !interval.span.forgeable
-        {
-            churn.suspended = churn.suspended.saturating_add(interval.duration().unwrap_or(0));
+        match paired {
+            Paired::Interval(interval) => {
+                self.suspended(&interval.span, interval.duration().unwrap_or(0));
+            }
+            // A hung program is killed, or the GPU reset: its queues stood still until then.
+            Paired::Abandoned(span, AbandonReason::ProcessEnd | AbandonReason::Reset) => {
+                let start = span.start.map(BootNanos::nanos);
+                let time = at.now.zip(start).map_or(0, |(now, start)| now.nanos().saturating_sub(start));
+                self.suspended(span, time);
+            }
+            _ => {}
         }
     }
 

@@ -54,8 +54,7 @@ fn lines(tally: &Tally, whole: &Statistics, out: &mut impl Write) -> io::Result<
     if *forgeable > 0 {
         write!(out, ", {forgeable} could be forged")?;
     }
-    // Times of several boots have nothing to do with each other.
-    match whole.span().filter(|_| tally.is_one_boot()) {
+    match tally.span() {
         Some(span) => writeln!(out, "; {} from first to last", Nanos(span.into())),
         None => writeln!(out),
     }
@@ -128,7 +127,7 @@ fn processes(tally: &Tally, out: &mut impl Write) -> io::Result<()> {
     table.print(out)?;
     if started > 0 {
         let processes = if started == 1 { "process" } else { "processes" };
-        let once = "each counted once although every GPU reports it";
+        let once = "each counted once for all GPUs that it uses at a time";
         writeln!(out, "{started} {processes} began to use GPUs, {once}")?;
     }
     Ok(())
