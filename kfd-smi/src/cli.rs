@@ -170,7 +170,8 @@ pub(crate) struct Replay {
     /// How to print.
     #[arg(long, value_enum, default_value_t = ReplayFormat::Human)]
     pub(crate) format: ReplayFormat,
-    /// Only the last N lines of those chosen.
+    /// Only the last N lines of those chosen, of files: they are read twice. With --format capture, of the inputs one behind
+    /// the other; else of captures in the order of their times.
     #[arg(long, value_name = "N")]
     pub(crate) last: Option<u64>,
     /// Wait between lines as long as it took then (1), or as many times shorter; captures only.
@@ -183,7 +184,7 @@ pub(crate) struct Replay {
     #[arg(long)]
     pub(crate) redact: bool,
     /// Use so many threads; as many as there are processors if it is not given. The output is the same.
-    #[arg(short, long, value_name = "N", default_value_t = processors(), hide_default_value = true)]
+    #[arg(short, long, value_name = "N", value_parser = jobs, default_value_t = processors(), hide_default_value = true)]
     pub(crate) jobs: NonZeroUsize,
 }
 
@@ -284,9 +285,10 @@ pub(crate) struct Select {
     #[arg(long = "event", value_name = "NAME,...", value_delimiter = ',', value_parser = PossibleValuesParser::new(event_names()))]
     pub(crate) events: Vec<String>,
     /// Only events of these processes.
-    #[arg(long = "pid", value_name = "PID,...", value_delimiter = ',')]
+    #[arg(long = "pid", value_name = "PID,...", value_delimiter = ',', value_parser = pid)]
     pub(crate) pids: Vec<u32>,
-    /// Only events on, from or to these GPUs: 0x1ea0 as in events, or decimal as in sysfs.
+    /// Only events on, from or to these GPUs: 0x1ea0 as in events, or decimal as in sysfs. In a raw log, VM faults, resets,
+    /// throttling and processes name no GPU and are left out.
     #[arg(long = "gpu", value_name = "GPU,...", value_delimiter = ',', value_parser = gpu_id)]
     pub(crate) gpus: Vec<GpuId>,
     /// Leave out lines that a process could have forged through its name.
@@ -313,6 +315,16 @@ fn gpu_id(text: &str) -> Result<GpuId, String> {
             "expected a GPU id such as 0x1ea0, or 7840 as sysfs prints it".to_owned()
         }
     })
+}
+
+fn pid(text: &str) -> Result<u32, String> {
+    let digits = Some(text).filter(|text| text.bytes().all(|byte| byte.is_ascii_digit()));
+    let pid = digits.and_then(|digits| digits.parse().ok());
+    pid.ok_or_else(|| "expected a process id, in decimal as in events".to_owned())
+}
+
+fn jobs(text: &str) -> Result<NonZeroUsize, String> {
+    text.parse().map_err(|_| "expected a number of threads, 1 or more".to_owned())
 }
 
 fn processors() -> NonZeroUsize {

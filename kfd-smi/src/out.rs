@@ -72,6 +72,13 @@ impl Out {
         }
     }
 
+    /// A line was left out because its time is not known.
+    pub(crate) fn left_out(&mut self) {
+        if let Self::Tally(tally) = self {
+            tally.left_out += 1;
+        }
+    }
+
     /// Begins an input, where there are several.
     pub(crate) fn begin(&mut self, name: &dyn fmt::Display) -> io::Result<()> {
         match self {

@@ -14,6 +14,8 @@ pub(crate) struct Summary {
     unterminated: bool,
     /// Lines of a capture that are no records; each was said where it stood.
     malformed_file_lines: u64,
+    /// What the input looks like, if it is none that can be read.
+    foreign: Option<&'static str>,
     /// Lines that end in a carriage return: all or most of them in a file with DOS line ends.
     dos: u64,
     /// Restores that end in a blank: the kernel prints a NUL behind it.
@@ -28,11 +30,24 @@ pub(crate) struct Summary {
 }
 
 impl Summary {
+    /// Takes the first bytes of the input.
+    pub(crate) fn begin(&mut self, bytes: &[u8]) {
+        self.foreign = FOREIGN.iter().find(|(magic, _)| bytes.starts_with(magic)).map(|(_, what)| *what);
+    }
+
     /// Takes one record of the input, printed or not.
     pub(crate) fn add(&mut self, record: &Record<'_>) {
         self.lines += 1;
+        if let Err(error) = &record.event {
+            self.malformed += 1;
+            self.first.get_or_insert((record.seq, *error));
+        }
         self.unterminated |= record.unterminated;
         self.dos += u64::from(record.length.is_none() && record.bytes.ends_with(b"\r"));
+        // A capture keeps every byte, and a process does as it likes.
+        if record.origin.arrival.is_some() || record.trust.is_forgeable() {
+            return;
+        }
         match &record.event {
             Ok(Event::QueueRestore(restore)) => {
                 let empty = restore.trailing().map(Trailing::as_bytes) == Some(b"");
@@ -41,9 +56,7 @@ impl Summary {
             Ok(Event::GpuPreReset(reset)) => self.with_cause += u64::from(reset.cause.is_some()),
             Ok(Event::GpuPostReset(reset)) => self.no_blank += u64::from(reset.cause.is_none()),
             Ok(_) => {}
-            Err(error) => {
-                self.malformed += 1;
-                self.first.get_or_insert((record.seq, *error));
+            Err(_) => {
                 self.indented += u64::from(matches!(record.bytes, [b' ' | b'\t', ..]));
                 self.no_name += u64::from(is_process_without_name(record.bytes));
             }
@@ -68,6 +81,9 @@ impl Summary {
             let malformed = self.malformed;
             sentences
                 .push(format!("{malformed} of {lines} lines malformed, the first is line {seq}: {error}"));
+        }
+        if let Some(what) = self.foreign.filter(|_| self.malformed > 0) {
+            sentences.push(what.to_owned());
         }
         if self.unterminated {
             sentences.push("the last line has no newline: its last field may be cut short".to_owned());
@@ -101,6 +117,18 @@ impl Summary {
         .collect()
     }
 }
+
+/// What other files begin with, and what to do with them.
+const FOREIGN: [(&[u8], &str); 8] = [
+    (b"\x1f\x8b", "the file looks compressed: `zcat FILE | kfd-smi replay -` reads it"),
+    (b"\x28\xb5\x2f\xfd", "the file looks compressed: `zstdcat FILE | kfd-smi replay -` reads it"),
+    (b"\xfd7zXZ\0", "the file looks compressed: `xzcat FILE | kfd-smi replay -` reads it"),
+    (b"BZh", "the file looks compressed: `bzcat FILE | kfd-smi replay -` reads it"),
+    (b"\xff\xfe", "the file looks like UTF-16: `iconv -f UTF-16 -t UTF-8 FILE | kfd-smi replay -` reads it"),
+    (b"\xef\xbb\xbf", "the file begins with a byte order mark: an editor has saved it"),
+    (b"# kfd-smi capture ", "the file looks like a capture of another version of kfd-smi"),
+    (b"# ", "the file looks like a capture that lost its first line, which is `# kfd-smi capture 1`"),
+];
 
 /// Whether a line is that of a process event up to the pid, and no more.
 fn is_process_without_name(line: &[u8]) -> bool {
@@ -146,6 +174,34 @@ mod tests {
         assert!(dos.starts_with("2 of 2 lines end in a carriage return"), "{dos}");
         assert_eq!(sentences(b"3 1\r\n").len(), 2);
         assert_eq!(sentences(b"1 5:name\r\n3 1 x\n"), [""; 0]);
+    }
+
+    #[test]
+    fn files_of_others_are_recognised() {
+        for (begin, sign) in [
+            (&b"\x1f\x8b\x08\0\n"[..], "`zcat"),
+            (b"\x28\xb5\x2f\xfd\x24", "`zstdcat"),
+            (b"\xfd7zXZ\0\0\x04", "`xzcat"),
+            (b"BZh91AY&SY", "`bzcat"),
+            (b"\xff\xfe3\0 \0", "UTF-16"),
+            (b"\xef\xbb\xbf3 1\n", "byte order mark"),
+            (b"# kfd-smi capture 2\n", "another version"),
+            (b"# program kfd-smi/0.1.0\n", "lost its first line"),
+        ] {
+            let mut summary = Summary::default();
+            summary.begin(begin);
+            assert!(summary.sentences().is_empty());
+            summary.add(&Numbering::new(None).record(&kfd_smi_proto::parse_line(begin), Origin::default()));
+            assert!(summary.sentences()[1].contains(sign), "{:?}", summary.sentences());
+        }
+        let mut summary = Summary::default();
+        summary.begin(b"3 1");
+        assert_eq!(summary.foreign, None);
+    }
+
+    #[test]
+    fn a_name_makes_no_log_look_pasted() {
+        assert_eq!(sentences(b"1 5:\n4 1\n3 9 MES hang\n4 9 \n"), [""; 0]);
     }
 
     #[test]

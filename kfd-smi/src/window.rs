@@ -5,6 +5,7 @@ use jiff::civil::DateTime;
 use jiff::tz::TimeZone;
 use kfd_smi_proto::{BootNanos, Event};
 
+use crate::amount::Count;
 use crate::record::Record;
 
 /// A moment as the user wrote it.
@@ -57,25 +58,43 @@ pub(crate) struct Window {
 pub(crate) struct LastTime(Option<BootNanos>);
 
 impl LastTime {
-    /// The time of a record: that of its arrival, else its own, else that of the record before it.
+    /// The time of a record: that of its arrival, else its own, else that of the record before it. What could be forged
+    /// has no time of its own: it would be that of genuine lines behind it, too.
     fn of(&mut self, record: &Record<'_>) -> Option<BootNanos> {
-        let own = || record.event.as_ref().ok().and_then(Event::time);
+        let event = || record.event.as_ref().ok().filter(|_| !record.trust.is_forgeable());
+        let own = || event().and_then(Event::time);
         self.0 = record.origin.arrival.or_else(own).or(self.0);
         self.0
     }
 }
 
 impl Window {
-    /// Whether a record is in it. One of which no time is known is in no window.
-    pub(crate) fn contains(&self, record: &Record<'_>, last: &mut LastTime) -> bool {
+    /// Whether a record is in it; `None` if its time is not known.
+    pub(crate) fn contains(&self, record: &Record<'_>, last: &mut LastTime) -> Option<bool> {
         let time = last.of(record);
         let is_before = |moment: Moment| match (moment, time, record.origin.clock) {
             (Moment::Boot(moment), Some(time), _) => Some(time < moment),
             (Moment::Wall(moment), Some(time), Some(clock)) => Some(clock.realtime_of(time) < moment),
             _ => None,
         };
-        self.from.is_none_or(|from| is_before(from) == Some(false))
-            && self.to.is_none_or(|to| is_before(to) == Some(true))
+        let is_behind = self.from.map_or(Some(true), |from| is_before(from).map(|is_before| !is_before));
+        match (is_behind, self.to.map_or(Some(true), is_before)) {
+            (Some(false), _) | (_, Some(false)) => Some(false),
+            (is_behind, is_in_front) => Some(is_behind? && is_in_front?),
+        }
+    }
+
+    /// Why so many lines were left out of which it is not known whether they are in it.
+    pub(crate) fn left_out(&self, lines: u64) -> String {
+        let wall = |moment: &Option<Moment>| matches!(moment, Some(Moment::Wall(_)));
+        let lines = Count(lines, "line");
+        if wall(&self.from) || wall(&self.to) {
+            format!(
+                "{lines} left out, because no time of day is known: only a capture has one, say seconds since boot"
+            )
+        } else {
+            format!("{lines} left out, because no time is known: neither they nor lines before them have one")
+        }
     }
 }
 
@@ -114,10 +133,10 @@ mod tests {
         };
         let window = Window { from: Some(Moment::Boot(at(5))), to: Some(Moment::Wall(1010)) };
         for (time, is_in) in [(4, false), (5, true), (9, true), (10, false)] {
-            assert_eq!(contains(window, Some(at(time))), is_in, "{time}");
+            assert_eq!(contains(window, Some(at(time))), Some(is_in), "{time}");
         }
-        assert!(!contains(window, None));
-        assert!(contains(Window::default(), None));
+        assert_eq!(contains(window, None), None);
+        assert_eq!(contains(Window::default(), None), Some(true));
     }
 
     #[test]
@@ -127,9 +146,21 @@ mod tests {
         let mut contains = |line: &[u8]| {
             window.contains(&Numbering::new(None).record(&parse_line(line), Origin::default()), &mut last)
         };
-        assert!(!contains(b"3 1"));
-        assert!(!contains(b"9 1 -2 3 4"));
-        assert!(contains(b"9 2 -2 3 4"));
-        assert!(contains(b"3 1"));
+        assert_eq!(contains(b"3 1"), None);
+        assert_eq!(contains(b"9 1 -2 3 4"), Some(false));
+        assert_eq!(contains(b"3 1"), Some(false));
+        assert_eq!(contains(b"9 2 -2 3 4"), Some(true));
+        assert_eq!(contains(b"3 1"), Some(true));
+    }
+
+    #[test]
+    fn a_forged_time_is_no_time() {
+        let window = Window { from: Some(Moment::Boot(at(50))), to: None };
+        let (mut last, mut numbering) = (LastTime::default(), Numbering::new(None));
+        // The name of the second line holds the third; the fourth is genuine.
+        let log = b"9 100 -2 3 4\n1 a:\n9 1 -2 3 4\n3 1 job hang\n";
+        for line in kfd_smi_proto::lines(log) {
+            assert_eq!(window.contains(&numbering.record(&line, Origin::default()), &mut last), Some(true));
+        }
     }
 }

@@ -23,7 +23,7 @@ fn is(status: i32, line: &str) -> (i32, String) {
 #[test]
 fn the_status_says_whether_something_was_seen() {
     assert_eq!(check(&[], ""), is(0, "ok: nothing in 0 lines"));
-    assert_eq!(check(&[], "9 1 -7 1ea0 2\nnonsense\n"), is(0, "ok: nothing in 2 lines"));
+    assert_eq!(check(&[], "9 1 -7 1ea0 2\nnonsense\n"), is(0, "ok: nothing in 2 lines, 1 malformed"));
     assert_eq!(check(&[], "1 5:a name of 15 by\n1 5:a name of 15 by\n"), is(1, "bad: 2 vmfault"));
     assert_eq!(
         check(&["--fail-on", "queue_eviction"], "9 1 -7 1ea0 2\n"),
@@ -40,6 +40,60 @@ fn the_status_says_whether_something_was_seen() {
     assert_eq!(check(&["--fail-on", "fault_storm"], &storm), is(1, "bad: 20 fault_storm on 0x2"));
     assert_eq!(check(&["--fail-on", "fault_storm", "--threshold", "fault_storm=21"], &storm).0, 0);
     assert_eq!(check(&["--fail-on", "vmfault", "--threshold", "vmfault=2"], "1 5:a\n").0, 0);
+}
+
+/// A health check that could not read its log does not say that all is well.
+#[test]
+fn what_was_not_understood_is_unknown() {
+    assert_eq!(check(&[], "3 1\r\n"), is(2, "unknown: no line is an event, 1 malformed"));
+    let headless = "# program x\n5 1 : 3 1\n";
+    assert_eq!(check(&[], headless), is(2, "unknown: no line is an event, 2 malformed"));
+    let garbled = "# kfd-smi capture 1\n5 1 ; 3 1\n";
+    assert_eq!(check(&[], garbled), is(2, "unknown: no line is an event, 1 malformed"));
+    // Raw logs know no time of day, and some lines no time.
+    let log = "1 5:a name of 15 by\n9 1000 -7 1ea0 2\n";
+    let unknown = is(2, "unknown: the time of 2 lines is not known");
+    assert_eq!(check(&["--from", "2020-01-01T00:00:00Z"], log), unknown);
+    assert_eq!(check(&["--to", "5"], log), is(2, "unknown: the time of 1 line is not known"));
+    assert_eq!(check(&["--to", "5"], &log[20..]), is(0, "ok: nothing in 1 line"));
+    // What was seen is seen.
+    assert_eq!(check(&["--to", "5"], &format!("{log}3 1\n")), is(1, "bad: 1 gpu_pre_reset"));
+}
+
+#[test]
+fn events_that_may_be_missing_are_admitted() {
+    for sign in ["# full 1", "# lost 120", "# end 1 closed", "1 1 ; 3 1"] {
+        let log = format!("# kfd-smi capture 1\n1 1 : 4 1 \n{sign}\n");
+        let malformed = if sign.contains(';') { ", 1 malformed" } else { "" };
+        assert_eq!(check(&[], &log), (0, format!("ok: nothing in 1 line{malformed}, some may be missing")));
+    }
+}
+
+/// A check of the last minutes is not about what was wrong before.
+#[test]
+fn a_bad_line_outside_of_the_window_is_none() {
+    let log = "9 1000000000 -7 1ea0 2\nbad\n9 9000000000 -7 1ea0 2\n";
+    assert_eq!(check(&["--strict", "--from", "5"], log), is(0, "ok: nothing in 1 line"));
+    assert_eq!(check(&["--strict", "--to", "5"], log), is(1, "bad: malformed lines"));
+}
+
+#[test]
+fn a_kind_is_not_hidden_by_the_gpus_of_another() {
+    let log = |end: &str| {
+        let name = "1 5:a name of 15 by";
+        let of =
+            |gpu: u32| format!("1 {gpu} : {name}\n2 {gpu} + 1 5:a\n3 {gpu} + 1 5:\n4 {gpu} : 3 1\n{end}");
+        format!("# kfd-smi capture 1\n{}", (1..5).map(of).collect::<String>())
+    };
+    assert_eq!(
+        check(&[], &log("")),
+        is(1, "bad: 12 vmfault on 4 GPUs (4 could be forged), 4 gpu_pre_reset on 4 GPUs")
+    );
+    let failed = "5 9 : 5 1 -7 @10(1) 0->1ea0 0:0 0\n6 9 : 6 2 -7 @10(1) 0->1ea0 0 -12\n";
+    assert_eq!(
+        check(&[], &log(failed)),
+        is(1, "bad: 12 vmfault (4 could be forged), 4 gpu_pre_reset, 4 failed_migrations")
+    );
 }
 
 #[test]
@@ -63,7 +117,7 @@ fn the_line_tells_no_secret_and_stays_short() {
     let (status, line) = check(&["--fail-on", all], &everything);
     assert_eq!(
         (status, line.as_str()),
-        (1, "bad: 1000 vmfault, 1000 thermal_throttle, 1000 gpu_pre_reset, and 9 more")
+        (1, "bad: 1000 vmfault, 1000 thermal_throttle, 1000 gpu_pre_reset, and 9 more kinds")
     );
     assert!(!line.contains("secret"));
 }

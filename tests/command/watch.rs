@@ -68,7 +68,7 @@ fn statistics_end_when_no_gpu_is_left() {
 fn a_check_watches_for_a_while() {
     let Some(mut kernel) = machine().build_or_skip("a_check_watches_for_a_while") else { return };
     for (line, status, said) in [
-        (&b"4 1 \n"[..], 0, "ok: nothing in 1 lines\n"),
+        (&b"4 1 \n"[..], 0, "ok: nothing in 1 line\n"),
         (b"3 1 job hang on ring:gfx\n", 1, "bad: 1 gpu_pre_reset on 0x1ea0\n"),
     ] {
         let child = start(&mut kernel, &["check", "--live", "--for", "1s", "--fail-on", "gpu_pre_reset"]);

@@ -15,7 +15,8 @@ use crate::finding::Rule;
 /// rules that make findings.
 ///
 /// Exit status: 0 if nothing of it was seen; 1 if something was; 2 if it could not look: wrong usage, a file or the driver
-/// that could not be read, or events that this user is not shown.
+/// that could not be read, no line that is an event, lines of unknown time with --from or --to, or events that this user is
+/// not shown.
 #[derive(Debug, Args)]
 #[command(after_long_help = crate::finding::help())]
 pub(crate) struct Check {
@@ -30,7 +31,7 @@ pub(crate) struct Check {
     #[arg(long, conflicts_with_all = ["files", "from", "to", "strict"])]
     pub(crate) live: bool,
     /// With --live: for how long: 30s, 5m.
-    #[arg(long = "for", value_name = "TIME", value_parser = duration, default_value = "30s", requires = "live")]
+    #[arg(long = "for", value_name = "TIME", value_parser = duration, default_value = "30s", requires = "live", conflicts_with_all = ["files", "from", "to", "strict"])]
     pub(crate) time: Duration,
     #[command(flatten)]
     pub(crate) device: Device,

@@ -17,10 +17,11 @@ pub(crate) struct Logs {
     pub(crate) files: Vec<PathBuf>,
     #[command(flatten)]
     pub(crate) select: Select,
-    /// Only what came at this time or later: 2026-12-01T10:36:40Z, or seconds since boot.
+    /// Only what came at this time or later: 2026-12-01T10:36:40Z, the same with another zone or without (UTC), or seconds
+    /// since boot such as 14601.7, which is all that raw logs have.
     #[arg(long, value_name = "TIME", value_parser = Moment::parse)]
     pub(crate) from: Option<Moment>,
-    /// Only what came before this time.
+    /// Only what came before this time, which is written in the same way.
     #[arg(long, value_name = "TIME", value_parser = Moment::parse)]
     pub(crate) to: Option<Moment>,
     /// Fail with status 1 if a line is malformed or the last one has no newline.

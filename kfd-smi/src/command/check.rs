@@ -8,6 +8,7 @@ use std::process::ExitCode;
 use kfd_smi_proto::GpuId;
 use signal_hook::consts::{SIGINT, SIGTERM};
 
+use crate::amount::Count;
 use crate::cli::{self, Check};
 use crate::command::replay;
 use crate::complain::{BAD_LINES, FAILED, complain, write_failed};
@@ -89,15 +90,14 @@ fn watch_driver(args: &Check, mut tally: Tally) -> ExitCode {
 /// Prints the line.
 fn end(args: &Check, tally: &Tally, looked: Looked, stop: Stop) -> ExitCode {
     let seen = seen(args, tally);
-    let lines = tally.whole().lines;
     let (status, line) = match looked {
         _ if !seen.is_empty() => (SEEN, bad(&seen)),
         Looked::No(reason) => (FAILED, format!("unknown: {reason}")),
         Looked::BadLines => (SEEN, "bad: malformed lines".to_owned()),
-        Looked::Yes if tally.evidence().full > 0 => {
-            (0, format!("ok: nothing in {lines} lines, some may be missing"))
-        }
-        Looked::Yes => (0, format!("ok: nothing in {lines} lines")),
+        Looked::Yes => match not_understood(tally) {
+            Some(reason) => (FAILED, format!("unknown: {reason}")),
+            None => (0, ok(tally)),
+        },
     };
     let mut out = Output::new(stop);
     match writeln!(out, "{line:.MOST_WIDTH$}").and_then(|()| out.flush()) {
@@ -106,6 +106,30 @@ fn end(args: &Check, tally: &Tally, looked: Looked, stop: Stop) -> ExitCode {
         Err(error) if error.kind() == io::ErrorKind::BrokenPipe => ExitCode::from(status),
         Err(error) => write_failed(&error),
     }
+}
+
+/// Why nothing can be said although all was read.
+fn not_understood(tally: &Tally) -> Option<String> {
+    let whole = tally.whole();
+    let malformed = whole.malformed + tally.evidence().malformed;
+    if whole.events == 0 && malformed > 0 {
+        return Some(format!("no line is an event, {malformed} malformed"));
+    }
+    (tally.left_out > 0).then(|| format!("the time of {} is not known", Count(tally.left_out, "line")))
+}
+
+/// `ok: nothing in 17 lines, 1 malformed, some may be missing`
+fn ok(tally: &Tally) -> String {
+    let (whole, evidence) = (tally.whole(), tally.evidence());
+    let mut line = format!("ok: nothing in {}", Count(whole.lines, "line"));
+    let malformed = whole.malformed + evidence.malformed;
+    if malformed > 0 {
+        line.push_str(&format!(", {malformed} malformed"));
+    }
+    if evidence.is_sign() {
+        line.push_str(", some may be missing");
+    }
+    line
 }
 
 /// Something bad.
@@ -162,12 +186,19 @@ fn seen<'a>(args: &'a Check, tally: &Tally) -> Vec<Bad<'a>> {
     all
 }
 
-/// `bad: 2 gpu_pre_reset on 0x1ea0, 1 vmfault (could be forged)`, cut between two of them where it is too long.
+/// `bad: 2 gpu_pre_reset on 0x1ea0, 1 vmfault (could be forged)`: without the GPUs, and then cut between two of them, where
+/// it is too long.
 fn bad(seen: &[Bad<'_>]) -> String {
+    let whole = bad_up_to(seen, usize::MAX, true);
+    if whole.len() <= MOST_WIDTH { whole } else { bad_up_to(seen, MOST_WIDTH, false) }
+}
+
+fn bad_up_to(seen: &[Bad<'_>], width: usize, with_gpus: bool) -> String {
     let mut line = "bad: ".to_owned();
     for (number, Bad { name, count, gpus, forgeable }) in seen.iter().enumerate() {
         let comma = if number > 0 { ", " } else { "" };
         let gpus = match (gpus.len(), gpus.first()) {
+            _ if !with_gpus => String::new(),
             (0, _) | (_, None) => String::new(),
             (1, Some(gpu)) => format!(" on {gpu}"),
             (several, _) => format!(" on {several} GPUs"),
@@ -180,9 +211,13 @@ fn bad(seen: &[Bad<'_>]) -> String {
         let part = format!("{comma}{count} {name}{gpus}{forged}");
         let more = seen.len() - number;
         // Room for what stands behind the last one that fits.
-        let room = if more > 1 { MOST_WIDTH - ", and 99 more".len() } else { MOST_WIDTH };
+        let room = if more > 1 { width - ", and 99 more kinds".len() } else { width };
         if line.len() + part.len() > room {
-            line.push_str(&if number > 0 { format!(", and {more} more") } else { format!("{count} {name}") });
+            line.push_str(&match (number, more) {
+                (0, _) => format!("{count} {name}"),
+                (_, 1) => ", and 1 more kind".to_owned(),
+                _ => format!(", and {more} more kinds"),
+            });
             break;
         }
         line.push_str(&part);

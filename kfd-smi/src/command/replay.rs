@@ -135,6 +135,8 @@ struct State<'a> {
     numbering: Numbering,
     summary: Summary,
     last_time: LastTime,
+    /// Lines of which it is not known whether they are in the window.
+    left_out: u64,
     /// What its machine calls a page, if it says so.
     page_size: Option<PageSize>,
     processes: Processes,
@@ -198,6 +200,7 @@ impl<'a> Session<'a> {
                     numbering: Numbering::new(name),
                     summary: Summary::default(),
                     last_time: LastTime::default(),
+                    left_out: 0,
                     page_size: None,
                     processes: Processes::default(),
                     is_shown: self.window.from.is_none(),
@@ -261,11 +264,22 @@ impl<'a> Session<'a> {
         let origin = Origin { gpu: source.gpu, arrival: source.arrival, clock };
         let record = state.numbering.record(&source.line, origin);
         let ends = source.line.part.ends();
+        if record.seq == 1 && source.line.part.begins() {
+            state.summary.begin(record.bytes);
+        }
+        let is_in = self.window.contains(&record, &mut state.last_time);
+        state.is_shown = is_in == Some(true);
+        if is_in.is_none() && ends {
+            state.left_out += 1;
+            self.out.borrow_mut().left_out();
+        }
+        if !state.is_shown {
+            return Ok(());
+        }
         if ends {
             state.summary.add(&record);
         }
-        state.is_shown = self.window.contains(&record, &mut state.last_time);
-        if !state.is_shown || !self.args.select.keeps(&record) {
+        if !self.args.select.keeps(&record) {
             return Ok(());
         }
         if self.skip > 0 {
@@ -326,6 +340,9 @@ impl<'a> Session<'a> {
         }
         for sentence in source.state.summary.sentences() {
             complain(&format_args!("{}: {sentence}", Name(source.path)));
+        }
+        if source.state.left_out > 0 {
+            complain(&format_args!("{}: {}", Name(source.path), self.window.left_out(source.state.left_out)));
         }
         if self.args.strict && source.state.summary.is_bad() {
             self.status = self.status.max(BAD_LINES);
